@@ -9,6 +9,7 @@ from typing import Any
 from tools.covered import ROOT
 
 WIDE = "processors with AVX-512 take it, in each test of layers; others have shorter vectors"
+"""Of code that is chosen by the processor."""
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "tinyrt/backends/numba/tile.py": {"x, offsets, steps, count, w, quant = operands": WIDE},

@@ -8,8 +8,8 @@ import pytest
 from tests.convert.raw_tflite import Op, Subgraph, build
 from tests.convert.test_tflite_breadth import agree
 from tests.convert.tflite_files import T
+from tests.graphs import lstm_net
 from tests.ops.peers import run_tflm
-from tests.train.test_sequence_lstm import one_op
 from tinyrt.convert.free_weights import products_of_activations
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
@@ -82,11 +82,11 @@ def test_a_bias_keeps_the_layer():
 
 def test_weights_may_be_any_output_of_an_op():
     """Here the last one: the cell state of an LSTM."""
-    graph = one_op(outputs=("c",))
-    (units,) = graph.value("c").shape[1:]
+    graph = lstm_net()
+    (units,) = graph.value("cell").shape[1:]
     rows = Value("rows", DType.FLOAT32, (3, units))
     y = Value("dense", DType.FLOAT32, (3, 1))
-    dense = Node("fully_connected", "dense", ("rows", "c"), ("dense",), FullyConnectedAttrs())
+    dense = Node("fully_connected", "dense", ("rows", "cell"), ("dense",), FullyConnectedAttrs())
     whole = replace(
         graph,
         values={**graph.values, "rows": rows, "dense": y},

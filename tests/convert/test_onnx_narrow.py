@@ -1,6 +1,7 @@
 """Integers of 64 bits that fit 32 become int32, and others stay: trees as tensors, and places."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,19 @@ from onnx import TensorProto, helper
 import tinyrt
 from tests.c.host import build_program, run_program
 from tests.convert.onnx_build import OnnxModel, expected
+from tests.ops.build import build_f32
+from tests.ops.cases import CASES, rng_of
 from tests.sampling import sampled
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
-from tinyrt.convert.passes.narrow import NARROW
+from tinyrt.convert.passes.narrow import ALIKE, NARROW, _short
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.convert.values.width import ARITHMETIC
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.export import export_graph
-from tinyrt.ir import DType, Graph, RewriteLog
+from tinyrt.ir import DType, Graph, RewriteLog, TensorType
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
 
 FLOAT, INT32, INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
@@ -294,3 +298,24 @@ def both(m: OnnxModel) -> tuple[str]:
 def test_what_would_only_gain_casts_stays(name, tmp_path):
     _, log = read(saved(UNCHANGED[name], tmp_path))
     assert NARROW not in {rule for rule, _ in log.applied}
+
+
+@pytest.mark.parametrize("op", sorted(ALIKE & CASES.keys() - {"dequantize"}))
+def test_what_takes_64_bits_takes_32(op):
+    """Whichever of its inputs are integers: the pass relies on it. Dequantize takes neither."""
+    for seed in range(3):
+        rng = rng_of(op, seed)
+        nodes = build_f32(CASES[op](rng), rng).graph.bound()
+        node = next(n for n in nodes if n.op == op)
+        given = [None if v is None else v.type for v in node.inputs]
+        for wide in product((False, True), repeat=len(given)):
+            inputs = [
+                TensorType(DType.INT64, t.shape) if t is not None and is_wide else t
+                for t, is_wide in zip(given, wide, strict=True)
+            ]
+            try:
+                found = OPS[op].infer(node.attrs, inputs)
+            except ShapeError:
+                continue
+            short = OPS[op].infer(node.attrs, [None if t is None else _short(t) for t in inputs])
+            assert short == tuple(map(_short, found))

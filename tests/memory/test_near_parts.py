@@ -216,9 +216,8 @@ BLOCKS = {
 @pytest.mark.parametrize("sizes", BLOCKS, ids=str)
 def test_batches_have_one_pattern_or_there_are_none(sizes):
     times, period = sizes
-    other, draft = (SimpleNamespace(period=p, block=0) for p in (1, period))
-    drafts = [draft] if times > MAX_BLOCK else [other, draft]
-    fits = _Builder.set_blocks(SimpleNamespace(times=times, drafts=drafts))
+    fitting, draft = (SimpleNamespace(period=p, block=0) for p in (times, period))
+    fits = _Builder.set_blocks(SimpleNamespace(times=times, drafts=[fitting, draft]))
     assert fits is (BLOCKS[sizes] is not None)
     if fits:
         assert draft.block == BLOCKS[sizes]

@@ -24,9 +24,9 @@ from tinyrt.quantize.imported.integers import constant_params, stored_weights
 from tinyrt.quantize.imported.prequantized import SHOWN, STEP, has_own_grids, quantize_on_own_grids
 
 FINE = FakeQuantizeAttrs(1 / 64, -3)
-FLAT = ReshapeAttrs((1, 6, 6, 3))
 COARSE = FakeQuantizeAttrs(1 / 16, 5)
 WIDE = FakeQuantizeAttrs(1 / 4096, 0, DType.INT16)
+FLAT = ReshapeAttrs((1, 6, 6, 3))
 
 
 def rounded(b, x, grid=FINE):

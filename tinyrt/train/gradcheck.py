@@ -70,11 +70,11 @@ def gradgradcheck(
 
     Differentiated are the gradients of all inputs, in the inputs and in what they are multiplied
     with from the left. Options are those of ``gradcheck``: ``step``, ``rtol``, ``atol``. These
-    gradients are compared with those that nobody derives again, too.
+    gradients must also be those that are computed without ``create_graph``.
 
     Raises:
-        GradientError: a second derivative is wrong, a first one is another where it is to be
-            derived again, or an input is not float64.
+        GradientError: a second derivative is wrong, a first one differs with ``create_graph``, or
+            an input is not float64.
 
     """
     rng = np.random.default_rng(seed + 1)
@@ -90,7 +90,7 @@ def gradgradcheck(
 
 
 def _compare_on_tape(function: Callable[..., Tensor], inputs: Sequence[Tensor], u: Tensor) -> None:
-    """Refuse gradients that are others where they are to be derived again."""
+    """Refuse gradients that differ when they are computed to be differentiated again."""
     plain, taped = (
         partial_derivatives(function(*inputs), inputs, u, create_graph=again)
         for again in (False, True)
@@ -99,10 +99,11 @@ def _compare_on_tape(function: Callable[..., Tensor], inputs: Sequence[Tensor], 
         once, again = (0.0 if gradient is None else gradient.data for gradient in pair)
         if not np.allclose(once, again, rtol=1e-6, atol=1e-9):
             raise GradientError(
-                f"the gradient of input {i} is another where it is to be derived again: up to "
-                f"{np.abs(once - again).max():.3g} from what it is else",
+                f"the gradient of input {i} differs by up to {np.abs(once - again).max():.3g} "
+                "when it is computed to be differentiated again",
                 tensor=f"shape {inputs[i].shape}",
-                hint="check what the function's vjp computes of tensors, beside that of arrays",
+                expected="the same gradient with create_graph=True as without",
+                hint="check what the function's vjp does with tensors: it gets arrays otherwise",
             )
 
 

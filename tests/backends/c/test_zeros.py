@@ -163,19 +163,14 @@ def test_parts_have_the_blocks_of_their_channels(kernel):
         (DType.INT4, 100, None, Weights.DENSE),
         (DType.INT4, 99, {}, Weights.DENSE),
         (DType.INT8, 99, None, Weights.DENSE),
+        (DType.INT4, None, None, Weights.DENSE),
     ],
-    ids=["fewer bytes", "as many", "chosen before", "of 8 bits"],
+    ids=["fewer bytes", "as many", "chosen before", "of 8 bits", "no blocks"],
 )
 def test_weights_of_4_bits_take_no_8_whole_where_blocks_are_smaller(dtype, sparse, choices, form):
     """Though whole ones would be faster: who asked for 4 bits asked for fewer bytes."""
-    forms = {Weights.DENSE: Cost(1, 100), Weights.BLOCKS: Cost(2, sparse)}
+    forms = {Weights.DENSE: Cost(1, 100)}
+    forms |= {Weights.BLOCKS: Cost(2, sparse)} if sparse else {}
     target = SimpleNamespace(stored=lambda i, found: Stored(Weights.DENSE, found), choices=choices)
     node = SimpleNamespace(index=0, input=lambda i: Value("w", dtype, (4, 8)))
     assert _stored(node, SimpleNamespace(nbytes=100), forms, target) == Stored(form, forms)
-
-
-def test_weights_of_4_bits_without_blocks_stay_as_they_are():
-    forms = {Weights.DENSE: Cost(1, 100)}
-    target = SimpleNamespace(stored=lambda i, found: Stored(Weights.DENSE, found), choices=None)
-    node = SimpleNamespace(index=0, input=lambda i: Value("w", DType.INT4, (4, 8)))
-    assert _stored(node, SimpleNamespace(nbytes=100), forms, target).form is Weights.DENSE

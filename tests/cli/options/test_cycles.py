@@ -87,6 +87,7 @@ def test_bench_emulates_the_core_that_is_named(made, monkeypatch, nothing_timed)
 
 
 @pytest.mark.device
+@pytest.mark.slow
 def test_bench_shows_the_cycles_of_emulate(made, nothing_timed, monkeypatch):
     run = api.run_emulated(made.int8, samples=1, cycles=Timing(clock_hz=10**6))
     monkeypatch.setattr(api, "run_emulated", lambda *a, **k: run)

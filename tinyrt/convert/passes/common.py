@@ -107,10 +107,12 @@ def channel_vector(data: Array, shape: Shape) -> Array | None:
 
 
 def bypass(graph: Graph, node: Node, source: str) -> Patch | Refusal:
-    """Remove a node whose output equals the value ``source``.
+    """Remove a node whose one output equals the value ``source``.
 
     The model's outputs keep their names: where the node computes one, its name moves to the value.
     """
+    if len(node.outputs) > 1:
+        return Refusal(node.name, "it has other outputs, too")
     output = node.output
     if output not in graph.outputs:
         return Patch(remove=(node,), rename={output: source})

@@ -15,8 +15,6 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
     if node is first:
         return None
     if not _is_inner(graph, node):
-        if len(node.outputs) > 1:
-            return Refusal(node.name, "the model has some of its outputs as its own")
         return bypass(graph, node, first.output)
     # All in one patch: separate patches would invalidate each other.
     if node is not next(n for n in alike[1:] if _is_inner(graph, n)):
