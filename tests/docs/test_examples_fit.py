@@ -31,6 +31,14 @@ def commands_of(page):
                 yield list(takewhile(lambda word: word not in (">", "|"), words))
 
 
+def imported(package, name):
+    """What ``from package import name`` gives: a submodule, too, that nobody has imported yet."""
+    try:
+        return getattr(import_module(package), name, None) or import_module(f"{package}.{name}")
+    except ModuleNotFoundError:
+        return None
+
+
 def misfits(code):
     """Names that the modules imported by this code do not have, and calls that they do not take."""
     tree, known = ast.parse(code), {}
@@ -38,8 +46,7 @@ def misfits(code):
         if isinstance(node, ast.Import):
             known |= {n.asname or n.name: import_module(n.name) for n in node.names if ours(n.name)}
         elif isinstance(node, ast.ImportFrom) and ours(node.module):
-            module = import_module(node.module)
-            known |= {n.asname or n.name: getattr(module, n.name, None) for n in node.names}
+            known |= {n.asname or n.name: imported(node.module, n.name) for n in node.names}
     found = [f"no {name}" for name, value in known.items() if value is None]
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(known.get(name_of(node)), ModuleType):
