@@ -40,6 +40,9 @@ DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![
 
 TIME = re.compile(r"(?<![\w.])[\d.]+ ?(ns|µs|us|ms|s|seconds|minutes)\b")
 
+PACKED = re.compile(r'("packed_bytes": |packed again on the host +)[\d,]+')
+"""What the host packs, which depends on how long its processor's vectors are."""
+
 LINE = re.compile(r"(tinyrt/[\w/]+\.py, line )\d+")
 """Where the package's code lies, which moves."""
 FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
@@ -64,7 +67,7 @@ def normal(text: str, base: str) -> str:
         text = text.replace(folder, name) if folder else text
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
     text = FRAMES.sub(r"\1", text.replace(tinyrt.__version__, "VERSION"))
-    text = LINE.sub(r"\1N", text)
+    text = PACKED.sub(r"\1N", LINE.sub(r"\1N", text))
     text = TIME.sub(r"N \1", DIGEST.sub("DIGEST", text))
     # Half a pair of surrogates, as damaged files and names of scratch memory have, is no UTF-8.
     return text.encode(errors="backslashreplace").decode()

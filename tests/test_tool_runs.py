@@ -1,7 +1,9 @@
 """What a program of others is given, may take, and is known to have said."""
 
+import os
 import subprocess
 import sys
+from time import sleep
 
 import pytest
 
@@ -64,6 +66,23 @@ def test_a_programs_limit_goes_before_the_users(monkeypatch):
     run_tool(["true"])
     run_tool(["true"], limit_s=3)
     assert given == [7, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of a process's end")
+def test_the_end_of_a_program_is_told_at_once_or_looked_for(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(subprocess.time, "sleep", lambda s: pauses.append(s) or sleep(s))
+    assert run_tool(["sh", "-c", "sleep 0.1; exit 3"]).status == 3
+    assert not pauses
+
+    def refused(pid):
+        raise OSError("an old kernel")
+
+    monkeypatch.setattr(os, "pidfd_open", refused)
+    assert run_tool(["sh", "-c", "sleep 0.1; exit 3"]).status == 3
+    assert pauses
+    with pytest.raises(OutOfTimeError):
+        run_tool(["sleep", "60"], limit_s=0.05)
 
 
 def test_time_that_runs_out_is_said_with_the_programs_last_words():

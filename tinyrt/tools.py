@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -195,11 +197,10 @@ def _wait(
     program = Path(str(process.args[0])).name  # type: ignore[index]
     end = time.monotonic() + limit_s
     while (remaining := end - time.monotonic()) > 0:
-        try:
-            return process.wait(min(_POLL_S, remaining))
-        except subprocess.TimeoutExpired:
-            if watch is not None:
-                watch()
+        if _ends_within(process, min(_POLL_S, remaining)):
+            return process.wait()
+        if watch is not None:
+            watch()
         if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT for file in (out, err)):
             raise ToolError(
                 f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}",
@@ -211,6 +212,23 @@ def _wait(
         + (f"its last words:\n{words}" if words else "it said nothing"),
         hint="look at what keeps it, or set TINYRT_TOOL_SECONDS to allow more time",
     )
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait until the process ends, for so long at most; whether it did."""
+    try:
+        # Linux tells at once. Popen looks every 50 ms, which is what most programs take.
+        ended = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return process.returncode is not None
+    try:
+        poller = select.poll()
+        poller.register(ended, select.POLLIN)
+        return bool(poller.poll(1000 * seconds))
+    finally:
+        os.close(ended)
 
 
 def _text(file: IO[bytes]) -> str:
