@@ -228,6 +228,11 @@ def test_what_differs_between_runs_is_left_out(monkeypatch):
     assert normal(said, "/tmp/x") == "TMP/net.c of ZOO/net.onnx in N s by VERSION as DIGEST"
     assert normal(f"{ROOT}/docs at 0x7f3312ab40", "/tmp/x") == "ROOT/docs at 0x..."
     assert normal("deadbeef 12345678", "/tmp/x") == "deadbeef 12345678"
+    packed = '{"packed_bytes": 98887}', "packed again on the host   1,098,887 "
+    assert [normal(said, "/tmp/x") for said in packed] == [
+        '{"packed_bytes": N}',
+        "packed again on the host   N ",
+    ]
     assert normal("\ud800scratch", "/tmp/x") == "\\ud800scratch"
 
 
