@@ -60,6 +60,7 @@ def answered(example):
     return list(told.values())
 
 
+@pytest.mark.whole
 def test_every_answer_is_the_hosts(example):
     require_core(CORE)
     assert answered(example) == ["alarm", "all is well"]

@@ -68,6 +68,7 @@ def test_the_page_has_every_model_on_every_core():
         assert without < having <= (1 + DEARER.get((core, name), COST)) * without
 
 
+@pytest.mark.whole
 def test_slices_read_blobs(zoo, tmp_path):
     report, _ = emulate(zoo, "dscnn_kws", tmp_path, samples=1, blob=True, slices=100_000)
     assert report.bit_exact
@@ -144,7 +145,7 @@ def slot_of(folder: Path, model: ExportedProject, nbytes: int) -> ExportedProjec
 @pytest.mark.parametrize(
     ("core", "name"),
     sampled(
-        [("cortex-m4", "dscnn_kws")],
+        [],
         [(core, name) for core in CORES for name in ("dscnn_kws", "resnet8")],
     ),
 )

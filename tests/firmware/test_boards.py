@@ -35,7 +35,11 @@ def each_once(pairs):
     return [*own.values(), *(pair for core, pair in first.items() if core not in there)]
 
 
-@pytest.mark.parametrize(("board", "core"), sampled(each_once(ALL)[::2], ALL))
+OTHERWISE_UNUSED = [("mps2-an500", "cortex-m7"), ("mps2-an505", "cortex-m23"), ("virt", "rv32imcb")]
+"""Boards and cores that no other test takes."""
+
+
+@pytest.mark.parametrize(("board", "core"), sampled(OTHERWISE_UNUSED, ALL))
 def test_every_board_runs_the_code_of_its_cores(model, tmp_path, board, core):
     require_core(core)
     report = run_emulated(model, inputs={"x": GOOD}, build_dir=tmp_path, core=core, board=board)
@@ -91,6 +95,7 @@ def test_core_that_the_compiler_does_not_know(model, tmp_path, monkeypatch):
         run_emulated(model, inputs={"x": GOOD}, build_dir=tmp_path, core="m850")
 
 
+@pytest.mark.whole
 def test_code_of_a_variant_does_not_run_on_its_base(zoo, tmp_path, monkeypatch):
     require_core("rv32imcb")
     base = find_core("rv32imc").processor

@@ -31,6 +31,7 @@ def told(found):
     ]
 
 
+@pytest.mark.whole
 def test_every_box_is_the_hosts(tmp_path):
     require_core(CORE)
     printed = tool.built(EXAMPLE, CORE, tmp_path).printed
@@ -44,6 +45,7 @@ def test_every_box_is_the_hosts(tmp_path):
     assert printed[printed.index("frame 0") :].splitlines()[0] in readme
 
 
+@pytest.mark.whole
 def test_a_line_that_comes_too_early_is_noticed(tmp_path):
     """With 2,000 frames a second there is no time for the network."""
     require_core(CORE)

@@ -42,6 +42,7 @@ CORES_OF = {"int8": CORES[::2], "int16x8": CORES[1:2]}
 """What a sample has of each scheme."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("scheme", sampled(["int8"], CORES_OF))
 def test_the_device_answers_as_litert_does(tmp_path, scheme):
     m = OnnxModel(17)

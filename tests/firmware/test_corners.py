@@ -30,7 +30,6 @@ RUNS = sampled(
         ("cortex-m55", "reducing", VECTORS),
         ("cortex-m55", "wide", PAIRS),
         ("cortex-m55", "near", ()),
-        ("cortex-m4", "legacy", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],
 )
@@ -42,7 +41,7 @@ MOST_CASES = 240
 SHARE = 0.57
 """Of a board's memory for the inputs and outputs of a program."""
 
-FEW, STEP, PROGRAMS = sampled((60, 6, 1), (0, 1, None))
+FEW, STEP, PROGRAMS = sampled((60, 9, 1), (0, 1, None))
 """Most cases of a family that is run whole, every how many of others, in how many programs; those
 of few, large cases are the last."""
 

@@ -261,6 +261,7 @@ def test_pools_cost_what_their_formula_says():
     assert row["instructions"] == pytest.approx(max_pool_cost(8 * 8 * 16, 4), rel=0.1)
 
 
+@pytest.mark.whole
 def test_every_packed_kernel_beats_the_general_one(core, chosen, monkeypatch):
     for module in (dense_blocks, depthwise_blocks, group_blocks):
         monkeypatch.setattr(module, "BLOCK_SETS", frozenset())
@@ -268,6 +269,7 @@ def test_every_packed_kernel_beats_the_general_one(core, chosen, monkeypatch):
     assert not {n for n in LAYERS if chosen[n] >= general[n]}
 
 
+@pytest.mark.whole
 def test_sliding_beats_a_list_of_taps(core, chosen, monkeypatch):
     names = [name for name in LAYERS if name.startswith("depthwise 3x3")]
     monkeypatch.setattr(depthwise_blocks, "is_3x3", lambda window: False)
@@ -279,6 +281,7 @@ def test_sliding_beats_a_list_of_taps(core, chosen, monkeypatch):
     )
 
 
+@pytest.mark.whole
 def test_a_row_in_place_beats_a_column(core, chosen, monkeypatch):
     names = ["large dense", "tiny dense"]
     monkeypatch.setattr(dense_blocks._Dense, "is_row", False)

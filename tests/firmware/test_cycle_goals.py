@@ -23,12 +23,13 @@ MORE = 1.04
 """Waits for constants to those for its weights: biases, and lines that begin before."""
 
 
-@pytest.mark.parametrize("model", sampled(["dscnn_kws"], [*MOST]))
+@pytest.mark.parametrize("model", sampled(["autoencoder_ad"], [*MOST]))
 def test_upper_ends_are_kept(zoo, model):
     _, cycles = measure(zoo, model, "cortex-m4", SLOW)
     assert cycles.high <= MOST[model]
 
 
+@pytest.mark.whole
 def test_a_dense_model_waits_for_each_line_of_weights_once(zoo):
     _, slow = measure(zoo, DENSE, "cortex-m4", SLOW)
     _, fast = measure(zoo, DENSE, "cortex-m4", type(SLOW)())

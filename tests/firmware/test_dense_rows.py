@@ -28,7 +28,7 @@ def row(taps, c_out):
 
 @pytest.mark.parametrize(
     ("build", "way"),
-    sampled([*zip(BUILDS, WAYS, strict=False)], [*product(BUILDS, WAYS)]),
+    sampled([("relu", WAYS[1])], [*product(BUILDS, WAYS)]),
 )
 def test_rows_are_exact_wherever_their_loop_begins(tmp_path, build, way):
     """Both below one turn of the longer loop and above, with channels before whole blocks' end."""

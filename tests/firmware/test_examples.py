@@ -91,6 +91,7 @@ def test_digits_are_told_as_by_the_host(name, tmp_path):
     assert [int(certain) for _, _, certain, _ in found] == [(s + 128) * 100 // 256 for s in best]
 
 
+@pytest.mark.whole
 def test_models_that_share_an_arena(tmp_path):
     whole = built("two_models", tmp_path)
     spoken = (whole.folder / "spoken.h").read_text()
@@ -114,6 +115,7 @@ def test_features_are_those_of_the_recording(tmp_path):
     assert made == kept
 
 
+@pytest.mark.whole
 def test_a_bad_update_changes_nothing(tmp_path):
     whole = built("update", tmp_path)
     said = re.findall(r"^(\w+)\.blob: (.*)$", whole.printed, re.MULTILINE)
@@ -146,6 +148,7 @@ def test_tasks_interrupt_each_other(tmp_path):
     assert min(map(int, left.groups())) >= STACK_LEFT
 
 
+@pytest.mark.whole
 def test_a_watchdog_notices_a_task_that_hangs(tmp_path):
     with pytest.raises(RuntimeError, match="the watchdog has started the board again") as error:
         built("rtos", tmp_path, "HANGS_AT=3")

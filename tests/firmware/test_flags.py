@@ -71,13 +71,8 @@ TWO_REGISTERS = "-O2 -fno-omit-frame-pointer -ffixed-r9"
 STATIC_BASE = "-O2 -fPIC -msingle-pic-base"
 
 ALL = [(core, name) for core in CORES for name in FLAGS]
-SAMPLE = [
-    ("cortex-m0", "frame pointer"),
-    ("cortex-m4", "another compiler"),
-    ("cortex-m55", "no assembly"),
-]
-"""One for each set of kernels in assembly, and for what stands in for them; that of a Cortex-M4 is
-below, with two registers kept."""
+SAMPLE = [("cortex-m0", "frame pointer")]
+"""Tests of single kernels have more flags on other cores."""
 
 LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add")
 OTHERS = ("mul", "max_pool2d", "mean", "minimum", "softmax", "arg_max")
@@ -128,16 +123,6 @@ def all_layers():
 
 
 @pytest.fixture(scope="module")
-def program():
-    return sampled(some_layers, all_layers)()
-
-
-@pytest.fixture(scope="module")
-def expected(program):
-    return evaluate(*program)
-
-
-@pytest.fixture(scope="module")
 def halves():
     """Every other layer, and those between, each with their answers: what has no loops in assembly,
     or has them tested below, takes one or the other."""
@@ -151,6 +136,13 @@ def few():
     """Layers with kernels in assembly."""
     packed = {name: PACKED_CASES[name] for name in LOOPS}
     return one_graph(drawn("packed", packed, range(1), build_s8))
+
+
+@pytest.fixture(scope="module")
+def loops(few):
+    """These with their answers, or all layers with theirs."""
+    made = all_layers() if WHOLE else few
+    return made, evaluate(*made)
 
 
 def exported(program, folder, core, flags, **options):
@@ -189,7 +181,8 @@ def test_the_sample_is_of_all_flags():
     assert set(SAMPLE) <= set(ALL)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_the_sample_is_of_all_assembly(tmp_path, core):
     made = []
     for layers in (some_layers, all_layers):
@@ -200,9 +193,8 @@ def test_the_sample_is_of_all_assembly(tmp_path, core):
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
-def test_code_is_exact_under_any_flags(program, expected, halves, tmp_path, core, name):
-    whole = (program, expected) if "frame" in name else halves[core == "cortex-m55"]
-    check(*whole, tmp_path, core, FLAGS[name])
+def test_code_is_exact_under_any_flags(halves, tmp_path, core, name):
+    check(*halves[core == "cortex-m55"], tmp_path, core, FLAGS[name])
 
 
 @pytest.mark.whole
@@ -216,15 +208,13 @@ def test_code_in_slices_is_exact_under_any_flags(halves, tmp_path, monkeypatch, 
     run_and_compare(program, expected, tmp_path, project)
 
 
-BLOB_SAMPLE = [("cortex-m4", "LTO")]
-
-
-@pytest.mark.parametrize(("core", "name"), sampled(BLOB_SAMPLE, ALL))
+@pytest.mark.parametrize(("core", "name"), sampled([], ALL))
 def test_code_that_reads_a_blob_is_exact_under_any_flags(halves, tmp_path, core, name):
     check(*halves[1], tmp_path, core, FLAGS[name], blob=True)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
 def test_two_registers_may_be_kept(halves, tmp_path, core):
     check(*halves[1], tmp_path, core, TWO_REGISTERS)
 
@@ -236,12 +226,13 @@ def around_static_base(project):
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m0"], CORES))
-def test_code_around_a_static_base_is_exact(halves, tmp_path, core):
-    program, expected = halves[1]
+def test_code_around_a_static_base_is_exact(loops, tmp_path, core):
+    program, expected = loops
     project = around_static_base(exported(program, tmp_path, core, STATIC_BASE))
     run_and_compare(program, expected, tmp_path, project)
 
 
+@pytest.mark.whole
 def test_code_around_a_static_base_needs_it(few, tmp_path):
     """What the harness sets, and so what the test before is worth."""
     project = exported(few, tmp_path, "cortex-m4", STATIC_BASE)
@@ -249,6 +240,7 @@ def test_code_around_a_static_base_needs_it(few, tmp_path):
         run_and_compare(few, evaluate(*few), tmp_path, project)
 
 
+@pytest.mark.whole
 def test_a_register_that_the_vectors_need_is_not_taken(few, tmp_path):
     """A Cortex-M55's loop over patches names r8 and r10: a compiler that keeps one says so."""
     project = exported(few, tmp_path, "cortex-m55", "-O2 -ffixed-r10")
@@ -256,6 +248,7 @@ def test_a_register_that_the_vectors_need_is_not_taken(few, tmp_path):
         build_library(project, tmp_path)
 
 
+@pytest.mark.whole
 def test_words_at_any_address_are_trapped(few, tmp_path):
     """What the emulator does, and so what the next test is worth."""
     project = trapping(exported(few, tmp_path, "cortex-m4", "-O2 -munaligned-access"))
@@ -265,9 +258,8 @@ def test_words_at_any_address_are_trapped(few, tmp_path):
 
 @pytest.mark.parametrize("optimize", sampled(["-O2"], ["-O2", "-O2 -DTINYRT_NO_ASM", "-O0", "-Os"]))
 @pytest.mark.parametrize("core", sampled(UNALIGNED[:1], UNALIGNED))
-def test_code_without_unaligned_words_runs_where_these_fault(
-    program, expected, tmp_path, core, optimize
-):
+def test_code_without_unaligned_words_runs_where_these_fault(loops, tmp_path, core, optimize):
+    program, expected = loops
     project = exported(program, tmp_path, core, optimize, unaligned=False)
     run_and_compare(program, expected, tmp_path, trapping(project))
 
@@ -294,12 +286,11 @@ CLANG_FLAGS = {
     "no assembly": "-O2 -DTINYRT_NO_ASM",
     "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
 }
-CLANG_SAMPLE = [("cortex-m55", "frame pointer")]
 
 
 @pytest.mark.parametrize(
     ("core", "name"),
-    sampled(CLANG_SAMPLE, [(core, name) for core in CORES for name in CLANG_FLAGS]),
+    sampled([], [(core, name) for core in CORES for name in CLANG_FLAGS]),
 )
 def test_code_is_exact_from_clang(halves, tmp_path, core, name):
     program, expected = halves[core == "cortex-m55"]
@@ -327,6 +318,7 @@ def test_clang_says_where_it_has_too_few_registers(few, tmp_path):
         build_library(project, tmp_path)
 
 
+@pytest.mark.whole
 def test_clang_s_loops_keep_off_a_fixed_register(few, tmp_path):
     """They store what is in it, as they do with one that is free, and load it from there."""
     project = exported(few, tmp_path, "cortex-m4", CLANG_FLAGS["fixed register"])

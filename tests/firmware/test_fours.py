@@ -51,7 +51,7 @@ SAMPLE = [
 
 @pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))
 def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
-    graph, feeds = graph_of(FOURS, range(sampled(6, 30)), BUILDS[build])
+    graph, feeds = graph_of(FOURS, range(sampled(4, 30)), BUILDS[build])
     check_way(graph, feeds, tmp_path, core, way)
 
 

@@ -38,6 +38,7 @@ def test_the_image_is_built_again_byte_for_byte(tmp_path, core):
     assert rebuild(tmp_path / "moved" / "image", "image.elf").read_bytes() == before
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_so_is_the_image_that_counts_ops(tmp_path):
     project = export_graph(dense(), tmp_path / "kept" / "model", core="cortex-m4")

@@ -33,7 +33,7 @@ WAYS_OF_SAMPLE = {
 
 @cache
 def layers(build):
-    graph, feeds = graph_of(LAYERS, range(sampled(12, 40)), build)
+    graph, feeds = graph_of(LAYERS, range(sampled(6, 40)), build)
     return graph, feeds, evaluate(graph, feeds)
 
 

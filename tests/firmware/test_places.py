@@ -62,8 +62,7 @@ def model(path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "scheme", "core"),
     [
-        ("classifier", "int8", "cortex-m4"),
-        *sampled([], [("segmentation", "int8", "cortex-m55")]),
+        *sampled([], [("classifier", "int8", "cortex-m4"), ("segmentation", "int8", "cortex-m55")]),
         ("segmentation", "int16x8", "cortex-m0"),
     ],
 )

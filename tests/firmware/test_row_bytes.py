@@ -20,7 +20,6 @@ BUILDS = {"random": build_s8, "extremes": extremes}
 ALL = combined(CORES, BUILDS)
 SAMPLE = [
     ("cortex-m0", "-ffixed-r9", "extremes"),
-    ("cortex-m3", "", "extremes"),
 ]
 
 

@@ -121,8 +121,7 @@ def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
     if pairs:
         monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     layers = LAYERS | MORE
-    if core != "cortex-m4":
-        layers = {name: layers[name] for name in [*layers][:: sampled(2, 1)]}
+    layers = {name: layers[name] for name in [*layers][:: sampled(2, 1)]}
     ratios, kernels = ratios_of(core, layers)
     assert not {n: r for n, r in ratios.items() if not LEAST <= r <= MOST}
     if core == "cortex-m4":

@@ -50,7 +50,6 @@ KINDS = {
 ALL = [(core, kind) for core in CORES for kind in KINDS]
 SAMPLE = [
     *(("cortex-m4", "relu"), ("cortex-m55", "layers")),
-    ("cortex-m0", "layers int4"),
 ]
 
 

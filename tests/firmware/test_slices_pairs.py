@@ -70,7 +70,7 @@ def units(call, cut_of_call):
 def test_pairs_in_two_rows_answer_as_whole_layers(tmp_path, monkeypatch, core, build):
     monkeypatch.setattr(slices, "divided", halves)
     monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
-    graph, feeds = graph_of({"odd": odd_rows}, range(sampled(10, 40)), BUILDS[build])
+    graph, feeds = graph_of({"odd": odd_rows}, range(sampled(5, 40)), BUILDS[build])
     options = ExportOptions(slices=1000)
     kernels = export_graph(graph, tmp_path / "kernels", core=core, options=options).kernels
     assert f"tinyrt_window_pixels_{build}" in kernels

@@ -91,7 +91,6 @@ PATTERNS = (Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4)
     ("pattern", "case", "core"),
     sampled(
         [
-            (Weights.BLOCKS, ODD, "cortex-m4"),
             (Weights.ONE_OF_4, ROW, "cortex-m3"),
         ],
         [

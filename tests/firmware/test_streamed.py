@@ -16,6 +16,7 @@ SENTENCE = re.compile(
 )
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_the_streamed_wake_word_costs_what_the_page_says(zoo, tmp_path):
     """Bytes are exact; instructions are those of one release of the compiler."""

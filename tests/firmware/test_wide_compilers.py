@@ -25,9 +25,7 @@ BUILDS = {
     "with a register less": "-O1 -fno-omit-frame-pointer -ffixed-r9",
     "without unaligned words": "-O2 -mno-unaligned-access",
 }
-SOME = [
-    *(("cortex-m4", "with a register less"), ("cortex-m55", "clang")),
-]
+SOME = [("cortex-m4", "with a register less")]
 BY_CLANG = frozenset(CORES) & CLANG.keys()
 ALL = [(c, build) for c in CORES for build in BUILDS if build != "clang" or c in BY_CLANG]
 

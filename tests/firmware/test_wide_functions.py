@@ -70,7 +70,7 @@ SHAPES = [(7, 33), (9, 2), (1, 500), (11, 1)]
 @pytest.mark.slow
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
-@pytest.mark.parametrize("shape", sampled(SHAPES[:2], SHAPES))
+@pytest.mark.parametrize("shape", sampled(SHAPES[:1], SHAPES))
 def test_softmax_is_exact(shape, core, tmp_path):
     """Rows of random numbers all over the range, or near one another; one from end to end."""
     require_core(core)
