@@ -19,8 +19,6 @@ INTEGERS = [family for family in FAMILIES if family != "floats"]
 VECTORS = ("add", "sub", "maximum", "minimum", "logistic", "mean", "sum")
 """Ops besides layers that a Cortex-M55 computes in vectors, one of each kernel."""
 
-PAIRS = ("add", "sub", "mul")
-
 RUNS = sampled(
     [
         ("cortex-m4", "layers", ()),
@@ -28,7 +26,6 @@ RUNS = sampled(
         ("cortex-m55", "int4 layers", ()),
         ("cortex-m55", "elementwise", VECTORS),
         ("cortex-m55", "reducing", VECTORS),
-        ("cortex-m55", "wide", PAIRS),
         ("cortex-m55", "near", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],
@@ -41,7 +38,7 @@ MOST_CASES = 240
 SHARE = 0.57
 """Of a board's memory for the inputs and outputs of a program."""
 
-FEW, STEP, PROGRAMS = sampled((60, 9, 1), (0, 1, None))
+FEW, STEP, PROGRAMS = sampled((60, 7, 1), (0, 1, None))
 """Most cases of a family that is run whole, every how many of others, in how many programs; those
 of few, large cases are the last."""
 
