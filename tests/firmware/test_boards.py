@@ -53,6 +53,7 @@ def test_every_core_has_a_board():
     assert covered == {core.name for core in CORES.values() if core.prefix}
 
 
+@pytest.mark.whole
 def test_microbit_runs_a_model_in_16_kilobytes(zoo, tmp_path):
     report, _ = emulate(zoo, "streaming_wakeword", tmp_path, "m0", samples=1, board="microbit")
     assert report.bit_exact

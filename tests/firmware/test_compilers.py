@@ -124,6 +124,7 @@ ASSEMBLY = re.compile(r"@APP\n(.*?)@NO_APP", re.DOTALL)
 P0 = re.compile(r"vmsr|vctp|vpst|vcmp")
 
 
+@pytest.mark.whole
 def test_assembly_keeps_the_predicate_that_clang_cannot_be_told_of(tmp_path):
     """Each block that sets p0 stores it first, and loads it at last from where it was stored."""
     require_core("cortex-m55")

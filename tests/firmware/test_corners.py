@@ -23,7 +23,6 @@ RUNS = sampled(
     [
         ("cortex-m4", "layers", ()),
         ("cortex-m55", "layers", ()),
-        ("cortex-m55", "int4 layers", ()),
         ("cortex-m55", "elementwise", VECTORS),
         ("cortex-m55", "reducing", VECTORS),
         ("cortex-m55", "near", ()),

@@ -198,6 +198,7 @@ PAIRS = {
 """Layers by pairs of pixels on cores that take four where they may."""
 
 
+@pytest.mark.whole
 def test_pairs_of_pixels_cost_what_their_formulas_say(monkeypatch):
     require_core("cortex-m3")
     fast = counts("cortex-m3", PAIRS)

@@ -225,7 +225,8 @@ def around_static_base(project):
     return replace(project, core=replace(project.core, flags=flags))
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m0"], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_code_around_a_static_base_is_exact(loops, tmp_path, core):
     program, expected = loops
     project = around_static_base(exported(program, tmp_path, core, STATIC_BASE))
@@ -264,6 +265,7 @@ def test_code_without_unaligned_words_runs_where_these_fault(loops, tmp_path, co
     run_and_compare(program, expected, tmp_path, trapping(project))
 
 
+@pytest.mark.whole
 def test_the_compiler_s_option_is_enough(few, tmp_path):
     project = exported(few, tmp_path, "cortex-m4", "-O2")
     run_and_compare(few, evaluate(*few), tmp_path, trapping(project))

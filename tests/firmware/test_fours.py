@@ -43,10 +43,7 @@ def check_way(graph, feeds, folder, core, way):
 
 
 ALL = combined(KERNELS, BUILDS)
-SAMPLE = [
-    ("cortex-m0", "-ffixed-r9", "extremes"),
-    ("cortex-m3", "-fno-omit-frame-pointer", "without a sign"),
-]
+SAMPLE = [("cortex-m0", "-ffixed-r9", "extremes")]
 
 
 @pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))

@@ -63,7 +63,7 @@ def answered(example, core):
     return words
 
 
-@pytest.mark.parametrize("core", sampled(CORES[:1], CORES))
+@pytest.mark.parametrize("core", sampled([], CORES))
 def test_every_answer_is_the_hosts(core, example):
     require_core(core)
     told = [word for word in answered(example, core) if word]

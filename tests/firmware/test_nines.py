@@ -25,10 +25,6 @@ ALL = [
     (core, way) for core in CORES for way in WAYS if core == CORES[0] or not way.startswith("clang")
 ]
 BUILDS = (relu_outputs, build_s8)
-WAYS_OF_SAMPLE = {
-    relu_outputs: ("two registers kept",),
-    build_s8: ("speed",),
-}
 
 
 @cache
@@ -40,7 +36,7 @@ def layers(build):
 @pytest.mark.parametrize(
     ("build", "core", "way"),
     sampled(
-        [(build, CORES[0], way) for build, ways in WAYS_OF_SAMPLE.items() for way in ways],
+        [(relu_outputs, CORES[0], "two registers kept")],
         [(build, *each) for build in BUILDS for each in ALL],
     ),
 )

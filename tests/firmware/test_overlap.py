@@ -5,6 +5,8 @@ import pytest
 from tests.c.conformance import C_OPS
 from tests.c.overlapping import overlapping_cases, overlapping_plan
 from tests.firmware.device import check_on_device
+from tests.firmware.test_all_ops import ops_for
+from tests.ops.build import build_s8
 from tests.sampling import sampled
 from tinyrt.export import bundle
 
@@ -15,5 +17,5 @@ from tinyrt.export import bundle
 )
 def test_outputs_on_inputs(tmp_path, monkeypatch, core):
     monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
-    graph, feeds = overlapping_cases(C_OPS, range(sampled(1, 3)))
+    graph, feeds = overlapping_cases(ops_for(core, C_OPS, build_s8), range(sampled(1, 3)))
     check_on_device(graph, feeds, tmp_path, core)

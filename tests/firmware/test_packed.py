@@ -31,10 +31,11 @@ def test_packed_kernels_on_the_device(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "cortex-m4"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
 def test_packed_kernels_made_for_size(tmp_path, core):
     """Loops that are not unrolled; on a Cortex-M0, none in assembly."""
-    graph, feeds = graph_of(PACKED_CASES, range(sampled(1, 4)))
+    graph, feeds = graph_of(PACKED_CASES, range(4))
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 

@@ -6,7 +6,6 @@ import pytest
 from tests.firmware.device import require_core
 from tests.firmware.projects import fake_project
 from tests.firmware.test_zoo import emulate
-from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import build_image
 from tinyrt.emulate.baseline import load_baseline
@@ -38,7 +37,8 @@ def test_counts_are_exact(tmp_path):
     assert found[2] == pytest.approx(TURN * 7, abs=8)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m4", "cortex-m55", "rv32imc"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55", "rv32imc"])
 def test_ops_add_up_to_the_inference(zoo, tmp_path, core):
     require_core(core)
     report, graph = emulate(zoo, "streaming_wakeword", tmp_path, core, samples=1, profile=True)

@@ -11,7 +11,7 @@ from tests.ops.corners.recurrent import LSTM, recurrent
 from tests.sampling import sampled
 from tinyrt import cost, run_emulated
 
-PROGRAMS = 4
+PROGRAMS = sampled(8, 4)
 """Programs that the corner cases are spread over: each has pointers to all its ports."""
 
 LIMITS = {

@@ -158,7 +158,7 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
 @pytest.mark.parametrize(
     ("core", "blob"),
     sampled(
-        [("cortex-m4", True)],
+        [],
         [(core, blob) for core in CORES for blob in (False, True)],
     ),
 )

@@ -27,10 +27,11 @@ def test_registers_of_any_length_give_the_same(tmp_path, monkeypatch, bits):
     check_on_device(graph, feeds, tmp_path, CORE)
 
 
+@pytest.mark.whole
 def test_layers_in_slices(tmp_path, monkeypatch):
     require_core(CORE)
     monkeypatch.setattr(slices, "divided", smallest)
-    graph, feeds = one_graph(of_strips(sampled(4, 40)))
+    graph, feeds = one_graph(of_strips(40))
     check_on_device(graph, feeds, tmp_path, CORE, slices=1000)
 
 

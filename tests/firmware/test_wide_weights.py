@@ -17,7 +17,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = [pytest.mark.device, pytest.mark.slow]
 
-LAYERS, SEED, SAMPLES = sampled((60, 30, 3), (100, 5, 4))
+LAYERS, SEED, SAMPLES = sampled((40, 30, 3), (100, 5, 4))
 """The sample's seed has layers for nearly all kernels that more layers of another have."""
 
 CORES = ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc")

@@ -39,10 +39,7 @@ ALL = [
     if (core, way) != ("cortex-m3", "two registers kept")  # which other loops do not allow
     and (core == "cortex-m4" or not way.startswith("clang"))
 ]
-SAMPLE = [
-    ("cortex-m3", "a register kept"),
-    ("cortex-m4", "two registers kept"),
-]
+SAMPLE = [("cortex-m4", "two registers kept")]
 
 
 @pytest.fixture(autouse=True)
