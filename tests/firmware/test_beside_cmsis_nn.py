@@ -13,7 +13,6 @@ from benchmarks.kernels import (
     share_of_cmsis_nn,
 )
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt.export import export_graph
 
 CORES = ("cortex-m4", "cortex-m55")
@@ -24,19 +23,13 @@ BEHIND = {
 }
 """Layers that take more than CMSIS-NN does, and at most how many times as many."""
 
-SAMPLE = (
-    *("softmax, 10 classes", "mul", "max pool 2 x 2", "dense, 1 row", "depthwise 3 x 3", "pad"),
-    *("transpose", "conv 1 x 1"),
-)
 
-
+@pytest.mark.whole
 @pytest.mark.slow
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+@pytest.mark.parametrize("core", CORES)
 def test_a_layer_takes_fewer_instructions_than_cmsis_nn(core):
     require_core(core)
-    layers = {
-        n: x for n, x in LAYERS.items() if n in sampled(SAMPLE, tuple(LAYERS)) and has_twin(x)
-    }
+    layers = {name: layer for name, layer in LAYERS.items() if has_twin(layer)}
     shares = {row["layer"]: share_of_cmsis_nn(row) for row in measure(core, layers)}
     most = {name: BEHIND[core].get(name, 1) for name in layers}
     assert not {name: share for name, share in shares.items() if share > most[name]}

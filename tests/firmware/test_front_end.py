@@ -50,7 +50,7 @@ def equal_the_host(front, clips, found):
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], [*LIMITS]))
 def test_features_and_budgets(core, tmp_path):
     front = LogMel()
-    clips = [np.stack([mixed(s, n) for s in range(sampled(14, 500))]) for n in (640, 480)]
+    clips = [np.stack([mixed(s, n) for s in range(sampled(6, 500))]) for n in (640, 480)]
     runs = []
     for i, part in enumerate(clips):
         (tmp_path / str(i)).mkdir()

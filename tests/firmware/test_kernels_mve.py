@@ -37,18 +37,20 @@ from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
 CORE = "cortex-m55"
-CASES, PROGRAMS = sampled(16, 40), range(sampled(1, 5))
-"""Cases of a program, at most as many as every board has room for, and programs."""
+MOST = 40
+"""Cases of a program that every board has room for."""
+CASES, PROGRAMS = sampled(10, MOST), range(sampled(1, 5))
+"""Cases of a kind in a program, and programs."""
 INTRINSICS = pytest.param("-DTINYRT_NO_ASM", id="intrinsics")
 FORMS = [pytest.param("", id="assembly"), *sampled([], [INTRINSICS])]
 """As it is, and in intrinsics, which ``tests/c/test_mve.py`` runs on this machine."""
 
 
-def many(make, rng, build=build_s8):
-    """A graph of that many nodes without connection, and data for their inputs."""
+def many(makes, rng, build=build_s8):
+    """A graph of that many nodes of each kind without connection, and data for their inputs."""
     values, nodes, feeds = {}, [], {}
-    for i in range(CASES):
-        built = build(make(rng), rng)
+    for i in range(min(MOST, CASES * len(makes))):
+        built = build(makes[i % len(makes)](rng), rng)
         names = {name: f"{i}/{name}" for name in built.graph.values}
         for name, v in built.graph.values.items():
             values[names[name]] = Value(names[name], v.dtype, v.shape, v.q, v.data)
@@ -60,35 +62,46 @@ def many(make, rng, build=build_s8):
     return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
 
 
-def check_programs(make, seed, folder, cflags="", build=build_s8):
+def together(*makes):
+    """Kinds of ops of a program: all of them at once, or each alone where all are asked for."""
+    return sampled([makes], [(make,) for make in makes])
+
+
+def name_of(makes):
+    return " ".join(make.__name__ for make in makes)
+
+
+def check_programs(makes, seed, folder, cflags="", build=build_s8):
     rng = np.random.default_rng(seed)
     for i in PROGRAMS:
         here = folder / str(i)
         here.mkdir()
-        check_on_device(*many(make, rng, build), here, CORE, cflags)
+        check_on_device(*many(makes, rng, build), here, CORE, cflags)
 
 
 @pytest.mark.parametrize("cflags", FORMS)
-@pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected, recurrent])
-def test_weighted_ops(make, cflags, tmp_path):
-    check_programs(make, 1, tmp_path, cflags)
+@pytest.mark.parametrize(
+    "makes", together(conv2d, depthwise_conv2d, fully_connected, recurrent), ids=name_of
+)
+def test_weighted_ops(makes, cflags, tmp_path):
+    check_programs(makes, 1, tmp_path, cflags)
 
 
 @pytest.mark.parametrize("cflags", FORMS)
 def test_wide_weighted_ops(cflags, tmp_path):
-    check_programs(wide_weighted, 7, tmp_path, cflags, build_s16)
+    check_programs([wide_weighted], 7, tmp_path, cflags, build_s16)
 
 
 @pytest.mark.parametrize("cflags", FORMS)
 def test_wide_lstms(cflags, tmp_path):
-    check_programs(lstm, 8, tmp_path, cflags, build_s16)
+    check_programs([lstm], 8, tmp_path, cflags, build_s16)
 
 
 @pytest.mark.parametrize("cflags", FORMS)
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
-    check_programs(depthwise_planes, 3, tmp_path, cflags)
+    check_programs([depthwise_planes], 3, tmp_path, cflags)
 
 
 @pytest.mark.parametrize("stride", sampled([2], [1, 2]))
@@ -104,15 +117,17 @@ def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monk
     check_on_device(built.graph, built.feeds, tmp_path, CORE, slices=1000)
 
 
-@pytest.mark.parametrize("make", [add, average_pool2d, few_averages, max_pool2d, batch_matmul])
-def test_other_ops(make, tmp_path):
-    check_programs(make, 2, tmp_path)
+@pytest.mark.parametrize(
+    "makes", together(add, average_pool2d, few_averages, max_pool2d, batch_matmul), ids=name_of
+)
+def test_other_ops(makes, tmp_path):
+    check_programs(makes, 2, tmp_path)
 
 
-@pytest.mark.parametrize("make", [wide_pair, wide_pool, softmax])
-def test_wide_ops(make, tmp_path):
+@pytest.mark.parametrize("makes", together(wide_pair, wide_pool, softmax), ids=name_of)
+def test_wide_ops(makes, tmp_path):
     """Arrays of extremes and scales that are far too fine are among the cases."""
-    check_programs(make, 4, tmp_path, build=build_s16)
+    check_programs(makes, 4, tmp_path, build=build_s16)
 
 
 WINDOWS = [(4, 5), (2, 11), (19, 19), (2, 181), (33, 11)]

@@ -66,9 +66,8 @@ def test_models_of_one_op_keep_to_their_budgets(zoo, tmp_path, core, name):
         assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=close)
 
 
-@pytest.mark.parametrize(
-    ("core", "most"), [*sampled([], [("cortex-m4", 0.47)]), ("cortex-m55", 0.27)]
-)
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "most"), [("cortex-m4", 0.47), ("cortex-m55", 0.27)])
 def test_lstms_of_int16_take_a_share_of_what_cmsis_nn_does(core, most):
     require_core(core)
     layers = {name: layer for name, layer in LAYERS.items() if layer.op == LSTM and "int16" in name}

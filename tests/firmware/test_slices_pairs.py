@@ -45,7 +45,6 @@ BUILDS = {
 }
 CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"]
 ALL = [(core, b) for core in CORES for b in BUILDS if b != "relu_s8" or core == "cortex-m4"]
-SAMPLE = [("cortex-m0", "s8")]
 
 
 def halves(call, instructions, limit, cut_of_call, cost_of):
@@ -66,11 +65,11 @@ def units(call, cut_of_call):
     return [cut.part(i, i + 1) for i in range(cut.units)] if cut else [call]
 
 
-@pytest.mark.parametrize(("core", "build"), sampled(SAMPLE, ALL))
+@pytest.mark.parametrize(("core", "build"), sampled([], ALL))
 def test_pairs_in_two_rows_answer_as_whole_layers(tmp_path, monkeypatch, core, build):
     monkeypatch.setattr(slices, "divided", halves)
     monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
-    graph, feeds = graph_of({"odd": odd_rows}, range(sampled(5, 40)), BUILDS[build])
+    graph, feeds = graph_of({"odd": odd_rows}, range(40), BUILDS[build])
     options = ExportOptions(slices=1000)
     kernels = export_graph(graph, tmp_path / "kernels", core=core, options=options).kernels
     assert f"tinyrt_window_pixels_{build}" in kernels

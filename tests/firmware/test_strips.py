@@ -35,7 +35,8 @@ def test_layers_in_slices(tmp_path, monkeypatch):
     check_on_device(graph, feeds, tmp_path, CORE, slices=1000)
 
 
-@pytest.mark.parametrize("value", sampled([-128], [-128, 127]))
+@pytest.mark.whole
+@pytest.mark.parametrize("value", [-128, 127])
 def test_products_of_the_largest_bytes_fit(tmp_path, value):
     """127 beside 127 in every filter: two products are 2 * 127 * 128 at most."""
     require_core(CORE)
