@@ -35,7 +35,7 @@ def each_once(pairs):
     return [*own.values(), *(pair for core, pair in first.items() if core not in there)]
 
 
-OTHERWISE_UNUSED = [("mps2-an500", "cortex-m7"), ("mps2-an505", "cortex-m23"), ("virt", "rv32imcb")]
+OTHERWISE_UNUSED = [("mps2-an500", "cortex-m7"), ("mps2-an505", "cortex-m23")]
 """Boards and cores that no other test takes."""
 
 

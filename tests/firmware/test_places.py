@@ -61,10 +61,13 @@ def model(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "scheme", "core"),
-    [
-        *sampled([], [("classifier", "int8", "cortex-m4"), ("segmentation", "int8", "cortex-m55")]),
-        ("segmentation", "int16x8", "cortex-m0"),
-    ],
+    sampled(
+        [],
+        [
+            *(("classifier", "int8", "cortex-m4"), ("segmentation", "int8", "cortex-m55")),
+            ("segmentation", "int16x8", "cortex-m0"),
+        ],
+    ),
 )
 def test_places_from_end_to_end(tmp_path, kind, scheme, core):
     require_core(core)

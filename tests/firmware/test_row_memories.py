@@ -116,7 +116,7 @@ def keeping_net():
     return verify(replace(graph, states=(("before", after),)))
 
 
-@pytest.mark.parametrize("how", sampled(["pushed"], ["held", "pushed"]))
+@pytest.mark.parametrize("how", sampled([], ["held", "pushed"]))
 def test_rows_go_with_states(tmp_path, how):
     graph, wanted = keeping_net(), {"input_rows": True} if how == "pushed" else {}
     report = emulate(tmp_path, graph, "cortex-m4", samples=5, max_arena=1_100, **wanted)
