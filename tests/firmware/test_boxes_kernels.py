@@ -98,7 +98,7 @@ def a_record(rng):
 def test_boxes_are_the_hosts(core, tmp_path):
     require_core(core)
     rng = np.random.default_rng(11)
-    ones = [a_record(rng) for _ in range(sampled(150, 4_000))]
+    ones = [a_record(rng) for _ in range(sampled(300, 4_000))]
     there = with_kernels(["tinyrt_boxes_s8"], core, tmp_path)
     where = (there, "top_k", core, tmp_path)
     data = np.stack([row for row, _ in ones])
