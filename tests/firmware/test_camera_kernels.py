@@ -89,7 +89,7 @@ def cameras(count):
 def test_rows_are_the_hosts(core, tmp_path):
     """Byte for byte, and nothing is written behind them."""
     require_core(core)
-    ones = cameras(sampled(60, 2_000))
+    ones = cameras(sampled(80, 2_000))
     data = np.zeros((len(ones), MOST_BYTES), np.uint8)
     for place, (_, given, _) in zip(data, ones, strict=True):
         place[: len(given)] = np.frombuffer(given, np.uint8)
