@@ -16,7 +16,7 @@ from tinyrt.board.frames import Reader, frame
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.board import PAYLOAD_BYTES, Command, Fault
 
-STREAMS = sampled(3000, 60_000)
+STREAMS = sampled(1000, 60_000)
 RESYNC = bytes(PAYLOAD_BYTES + 16)
 """Ends whatever frame the port may be in."""
 

@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +62,15 @@ def core_flags(core: Core) -> tuple[str, ...]:
     return MVE if core.isa is InstructionSet.MVE else ()
 
 
+def _make_flags(core: Core, others: tuple[str, ...]) -> list[str]:
+    """The same as variables of ``make``; folders have their own, so that objects are kept."""
+    flags = core_flags(core)
+    folders = [flag.removeprefix("-I") for flag in flags if flag.startswith("-I")]
+    rest = [flag for flag in flags if not flag.startswith("-I")]
+    paths = [f"CPATH={':'.join(folders)}"] if folders else []
+    return [f"TARGET_FLAGS={' '.join((*rest, *others))}", *paths]
+
+
 def host_compiler() -> str:
     """A C compiler for this machine; the test is skipped where there is none."""
     for name in ("cc", "gcc", "clang"):
@@ -93,10 +104,23 @@ def build_library(
         project.directory,
         f"CC={host_compiler()}",
         f"CFLAGS={cflags}",
-        f"TARGET_FLAGS={' '.join((*core_flags(project.core), *flags))}",
+        *_make_flags(project.core, flags),
     ]
-    toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
+    with _plain_makefile(project.directory / "Makefile"):
+        toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
     return build_dir / "library" / f"lib{project.name}.a"
+
+
+@contextmanager
+def _plain_makefile(path: Path) -> Iterator[None]:
+    """Without what says which core the project is for, and flags that others take the place of: so
+    objects of the same source are kept once for all cores."""
+    rules = path.read_text()
+    path.write_text(re.sub(r"^(#|CFLAGS \?=).*\n", "", rules, flags=re.MULTILINE))
+    try:
+        yield
+    finally:
+        path.write_text(rules)
 
 
 def link(library: Path, project: ExportedProject, main: Path, *flags: str) -> Path:

@@ -31,8 +31,8 @@ from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(sampled(5, 40))
-FEW = range(sampled(4, 20))
+SEEDS = range(sampled(3, 40))
+FEW = range(sampled(3, 20))
 """A few random cases beside those of ``test_corners``, which come to every kernel."""
 
 

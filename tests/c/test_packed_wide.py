@@ -14,7 +14,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 CASES = {n: PACKED_CASES[n] for n in ("pointwise", "window", "dense", "grouped")}
-SHAPES = range(sampled(20, 400))
+SHAPES = range(sampled(10, 400))
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])

@@ -16,7 +16,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 CORES = ("cortex-m3", "cortex-m4")
-SHAPES = range(100, 100 + sampled(25, 1000))
+SHAPES = range(100, 100 + sampled(10, 1000))
 KERNELS = {"tinyrt_lstm_block_s8", "tinyrt_svdf_block_s8", "tinyrt_svdf_block_s8_s16"}
 
 

@@ -50,7 +50,7 @@ def test_features_are_the_references(core, name, tmp_path):
     front, rng = FRONTS[name], np.random.default_rng(1)
     program = build_program(front, tmp_path, core=core)
     pieces = []
-    for seed in range(sampled(12, 1_000)):
+    for seed in range(sampled(8, 1_000)):
         samples = mixed(seed, 1 + int(rng.integers(2 * front.window)))
         cuts = np.sort(rng.integers(0, len(samples) + 1, 3))
         pieces += [*np.split(samples, cuts), *[RESET] * (seed % 3 == 0)]
@@ -67,7 +67,7 @@ def test_many_sounds_and_recordings(portable):
     pieces = []
     for samples in (sound("words", 2, 30_000), *recordings()):
         pieces += [samples, RESET]
-    sounds = sampled(100, 1_000)
+    sounds = sampled(30, 1_000)
     for seed in range(sounds):
         pieces += [mixed(seed, 640), RESET]
     found = features_of(portable, LogMel(), pieces)

@@ -106,7 +106,7 @@ def test_c_is_the_same(core, tmp_path):
     command = [host_compiler(), *flags, *folders, source, *sources, "-o", program]
     subprocess.run(command, check=True)
     rng = np.random.default_rng(2)
-    given = [(a_window(rng), GROUPS[i % 2]) for i in range(sampled(800, 20_000))]
+    given = [(a_window(rng), GROUPS[i % 2]) for i in range(sampled(300, 20_000))]
     # The most that there can be, and the largest squares.
     loud = np.resize(np.array([0, 65_535], np.uint16), (1 << 12, 256))
     given += [(loud, group) for group in GROUPS]

@@ -14,7 +14,6 @@ from tests.export.models import dense
 from tests.firmware.device import require_core
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
-from tests.sampling import sampled
 from tinyrt.board.emulated import EmulatedLine
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, ToolError
@@ -108,7 +107,8 @@ def test_a_firmware_is_given_what_is_asked_for(model, monkeypatch):
     assert [asked[name] for name in names] == ["virt", Path("x.npz"), 2, 7]
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3"])
 def test_other_cores_are_exact(core, model, tmp_path):
     elf = firmware(model, tmp_path, core)
     report = tinyrt.api.run_firmware(model, elf, machine=MACHINES[core])

@@ -49,8 +49,9 @@ def test_each_answers_as_on_the_host(models, options, board, tmp_path):
     assert found["shared_arena"] == bool(options)
     reports = found["models"]
     assert list(reports) == ["dense", "cnn"]
-    for path, report in zip(models, reports.values(), strict=True):
+    for report in reports.values():
         assert (report["bit_exact"], report["samples"], report["board"]) == (True, 3, board)
+    for path, report in [*zip(models, reports.values(), strict=True)][: sampled(1, 2)]:
         alone = api.run_emulated(path, samples=3, options=ExportOptions(blob="--blob" in options))
         assert report["instructions"] == alone.instructions
         assert report["ram"]["stack"] == alone.ram.stack
