@@ -86,6 +86,7 @@ def test_int4_weights(ops):
     check_all(ops, MANY, partial(build_s8, weights=DType.INT4))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("ops", together(CNN & set(INT16_OPS)), ids=" ".join)
 def test_int16_activations(ops):
     check_all(ops, MANY, build_s16)
@@ -96,14 +97,15 @@ def test_every_other_op_on_int16(part):
     check_all(sorted(set(INT16_OPS) - CNN)[part::PARTS], FEW, build_s16)
 
 
-@pytest.mark.parametrize("core", sampled(["host-avx2"], sorted(native.CORES)))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", sorted(native.CORES))
 def test_every_instruction_set_of_this_processor(monkeypatch, core):
     best = native.core_of(native.find_compiler())
     cores = list(native.CORES)
     if cores.index(core) < cores.index(best):
         pytest.skip(f"this processor cannot run {core}")
     monkeypatch.setattr(native, "core_of", lambda compiler: core)
-    check_all(sorted(CNN), range(200, sampled(201, 225)))
+    check_all(sorted(CNN), range(200, 225))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
