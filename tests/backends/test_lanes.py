@@ -121,7 +121,7 @@ def finished(finish, requant, constants, acc):
 
 
 @pytest.mark.parametrize("finish", list(Finish))
-@pytest.mark.parametrize("seed", range(sampled(2, 6)))
+@pytest.mark.parametrize("seed", range(sampled(1, 6)))
 def test_one_rounding_equals_two(finish, seed):
     rng = np.random.default_rng(seed)
     layer = layer_of(rng, finish)

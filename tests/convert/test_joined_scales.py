@@ -52,9 +52,9 @@ def random_grids(count, seed):
     return list(zip(scales.tolist(), rng.integers(0, 256, count).tolist(), strict=True))
 
 
-@pytest.mark.parametrize("output", [*OUTPUTS, *random_grids(sampled(4, 10), 0)])
+@pytest.mark.parametrize("output", [*OUTPUTS, *random_grids(sampled(1, 10), 0)])
 def test_every_code_of_many_scales_is_rescaled_as_in_litert(output):
-    data = joined([*GRIDS, *random_grids(120, 1), output], output)
+    data = joined([*GRIDS, *random_grids(sampled(50, 120), 1), output], output)
     ours = answer(tinyrt.Interpreter(model_content=data), CODES)
     np.testing.assert_array_equal(ours, litert_answer(data, CODES), strict=True)
     np.testing.assert_array_equal(ours[0, -256:], CODES)

@@ -1,11 +1,14 @@
 """ONNX models that onnxruntime quantised dynamically: float models with stored weights."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from tests.convert.onnx_build import EXACT, OnnxModel, assert_close, expected
+from tests.sampling import sampled
 from tinyrt.api import open_model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import UnsupportedError
@@ -62,9 +65,10 @@ def feeds_of(graph):
     return {v.name: rng.normal(size=v.shape).astype(np.float32) for v in graph.input_values}
 
 
-@pytest.mark.parametrize("per_channel", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", MODELS)
+EVERY = [*product(MODELS, KINDS, [False, True])]
+
+
+@pytest.mark.parametrize(("name", "kind", "per_channel"), sampled(EVERY[::3], EVERY))
 def test_answers_are_those_of_the_numbers_that_weights_stand_for(name, kind, per_channel, tmp_path):
     path = dynamic(MODELS[name], tmp_path, kind, per_channel=per_channel)
     graph = open_model(path, keep_layout=True)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.convert.hostile_onnx import Body, loop_body
 from tests.convert.onnx_build import OnnxModel
+from tests.sampling import sampled
 from tinyrt.api import open_model
 from tinyrt.budget import limited
 
@@ -94,11 +95,11 @@ def work(build: Build, n: int, tmp_path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("build", [chain, products, fan, images, layer, cells, turns])
 def test_work_grows_with_the_size(build, tmp_path):
-    once, twice = (work(build, n, tmp_path) for n in (96, 192))
+    once, twice = (work(build, n, tmp_path) for n in sampled((48, 96), (96, 192)))
     assert twice < MOST * once
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_recurrent_layer_of_2000_ops_costs_no_more_per_op(tmp_path):
     few, many = (work(layer, n, tmp_path) for n in (96, 960))
     assert many < 11 * few

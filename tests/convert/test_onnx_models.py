@@ -6,7 +6,7 @@ from benchmarks.convert import measure
 from tests import onnx_light
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_mobilenet_converts_in_little_memory(tmp_path):
     found = measure(tmp_path)
     assert found["bytes"] < 3.8 * found["model_bytes"]

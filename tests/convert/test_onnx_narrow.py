@@ -196,7 +196,7 @@ def test_what_fits_is_computed_in_32_bits_with_the_same_answers(name, tmp_path):
     assert {rule for rule, _ in log.applied} >= {NARROW}
     assert "all its integers fit 32 bits, whatever comes" in log.reasons.values()
     again = parse_tflite(write_tflite(graph))
-    for seed in range(5):
+    for seed in range(sampled(2, 5)):
         feeds = feeds_of(wide, seed)
         (want,) = expected(path, feeds)
         for each in (read_onnx(path), wide, graph, again):
@@ -205,7 +205,7 @@ def test_what_fits_is_computed_in_32_bits_with_the_same_answers(name, tmp_path):
             np.testing.assert_array_equal(found, want)
 
 
-@pytest.mark.parametrize("name", sampled([*SHORT][::3], [*SHORT]))
+@pytest.mark.parametrize("name", sampled(["a_class_in_the_middle"], [*SHORT]))
 def test_so_does_c_on_this_machine(name, tmp_path):
     path = saved(SHORT[name], tmp_path)
     graph, _ = read(path)
@@ -219,7 +219,7 @@ def test_so_does_c_on_this_machine(name, tmp_path):
 
 
 @pytest.mark.device
-@pytest.mark.slow
+@pytest.mark.whole
 def test_a_tree_on_a_cortex_m4(tmp_path):
     graph, _ = read(saved(traversed_trees, tmp_path))
     save_tflite(graph, tmp_path / "m.tflite")

@@ -6,6 +6,7 @@ import pytest
 from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup, test_onnx_wider
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.onnx_cases import CASES, case
+from tests.sampling import sampled
 from tinyrt.convert.onnx import reader
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
@@ -331,7 +332,10 @@ NAMED_AGAIN = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(NAMED.keys() - NAMED_AGAIN))
+OF_THEIR_NAMES = sorted(NAMED.keys() - NAMED_AGAIN)
+
+
+@pytest.mark.parametrize("name", OF_THEIR_NAMES[:: sampled(3, 1)])
 def test_a_tensor_of_the_files_name_is_that_tensor(name, tmp_path, monkeypatch):
     build, opset = NAMED[name]
     m = OnnxModel(opset)

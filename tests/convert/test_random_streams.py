@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.nets import RandomNet
+from tests.sampling import sampled
 from tinyrt import Interpreter
 from tinyrt.convert.over_time.windows import stream
 from tinyrt.interpreter.model import Model
@@ -162,14 +163,14 @@ def check(graph, hop, seed, same):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sampled(12, 30), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_int8_answers_are_those_of_every_whole_window(seed):
     graph, hop = temporal_net(seed)
     check(graph, hop, seed, np.testing.assert_array_equal)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=sampled(6, 15), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_float_answers_are_those_of_every_whole_window(seed):
     graph, hop = temporal_net(seed)
@@ -182,7 +183,10 @@ def test_float_answers_are_those_of_every_whole_window(seed):
 
 @pytest.mark.slow
 def test_much_of_the_work_is_saved():
-    left = [check(*temporal_net(seed), seed, np.testing.assert_array_equal) for seed in range(20)]
+    left = [
+        check(*temporal_net(seed), seed, np.testing.assert_array_equal)
+        for seed in range(sampled(8, 20))
+    ]
     assert np.median(left) < 0.25
 
 

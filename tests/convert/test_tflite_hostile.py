@@ -17,6 +17,7 @@ from tests.convert.hostile_tflite import (
 )
 from tests.convert.raw_tflite import Op, Subgraph, build, scaled
 from tests.convert.tflite_files import i32, scalar
+from tests.sampling import sampled
 from tests.work import calls
 from tinyrt.budget import limited
 from tinyrt.convert.tflite.reader import parse_tflite
@@ -111,7 +112,7 @@ def chain(length):
 
 @pytest.mark.slow
 def test_long_models_are_read_in_linear_time():
-    short, long = chain(200), chain(800)
+    short, long = map(chain, sampled((100, 400), (200, 800)))
     assert calls(lambda: parse_tflite(long)) < 4.2 * calls(lambda: parse_tflite(short))
 
 

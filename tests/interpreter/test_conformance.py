@@ -29,8 +29,8 @@ INT8_OPS = sorted(op for op, spec in OPS.items() if Form.INT8 in spec.forms)
 COMPILED_S16_OPS = sorted(op for op, packers in KERNELS.items() if packers.get(Form.INT16X8))
 FAST = sorted(set(BACKENDS) - {"native", "reference"})
 """Backends whose kernels need no building per case; tests/c checks those of native."""
-CNN_CASES = sampled(50, 200)
-OTHER_CASES = sampled(15, 60)
+CNN_CASES = sampled(20, 200)
+OTHER_CASES = sampled(6, 60)
 
 
 def run(graph, feeds, backend):

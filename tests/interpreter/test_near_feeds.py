@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES, rng_of
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import ArrayType
 from tinyrt.errors import DataError, NotAllocatedError, ShapeError
@@ -22,7 +24,6 @@ from tinyrt.interpreter.feeds import (
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
-from tinyrt.quantize import quantize_graph
 
 F32, S32 = np.float32, np.int32
 
@@ -174,8 +175,8 @@ GETTERS = {
 
 @pytest.mark.parametrize("name", GETTERS)
 def test_what_is_told_of_a_model_is_the_callers_to_change(name):
-    x = np.random.default_rng(0).normal(size=(64, 8, 8, 3)).astype(F32)
-    content = write_tflite(quantize_graph(small_cnn(), x))
+    rng = rng_of("conv2d", 0)
+    content = write_tflite(build_s8(CASES["conv2d"](rng), rng).graph)
     interpreter = Interpreter(model_content=content, backend="reference")
     interpreter.allocate_tensors()
     interpreter.invoke()

@@ -20,9 +20,9 @@ from tinyrt.ops.shared.spec import Form, Quant
 
 CNN = {"add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d"}
 """What convolutional networks are made of."""
-CNN_CASES = sampled(30, 2000)
-OTHER_CASES = sampled(10, 600)
-FLOAT_CASES = sampled(8, 80)
+CNN_CASES = sampled(16, 2000)
+OTHER_CASES = sampled(5, 600)
+FLOAT_CASES = sampled(4, 80)
 STATELESS = {name: spec for name, spec in OPS.items() if spec.quant is not Quant.STATEFUL}
 """Ops that one run says all about; ``test_stateful`` has the others."""
 INT8_OPS = sorted(name for name, spec in STATELESS.items() if Form.INT8 in spec.forms)

@@ -228,10 +228,11 @@ def test_ops_that_are_not_what_they_should_be_are_refused(data, error, says):
 
 
 def test_damaged_options_give_named_errors_only():
-    """Each byte of the map in turn, in three ways."""
+    """Each byte of the map in turn, in three ways, or in one of them."""
     whole = bytes(flex.Dumps(OPTIONS | {"use_regular_nms": True}))
     for at in range(len(whole)):
-        for value in (0, 255, whole[at] ^ 4):
+        ways = (0, 255, whole[at] ^ 4)
+        for value in sampled((ways[at % 3],), ways):
             options = whole[:at] + bytes([value]) + whole[at + 1 :]
             try:
                 parse_tflite(file_of(options))

@@ -9,12 +9,13 @@ import pytest
 
 from tests.ops.build import differentiable_ops, real_inputs
 from tests.ops.cases import CASES, rng_of
+from tests.sampling import sampled
 from tinyrt.floatmath.function import no_gradient
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.activation import BOUNDS
 
 STEP = 1e-6
-CASES_PER_OP = 8
+CASES_PER_OP = sampled(4, 8)
 DIFFERENTIABLE = differentiable_ops()
 TRUE_OR_FALSE = {name for name, spec in OPS.items() if spec.vjp is no_gradient}
 """Ops that give truth values: part of what is trained, and no gradient passes."""

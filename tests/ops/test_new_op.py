@@ -36,27 +36,27 @@ def said():
     return json.loads(result.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_an_op_that_is_in_all_places_can_do_everything(said):
     assert said["nothing"] == ""
     assert len(PLACES) <= MAX_PLACES
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("place", PLACES)
 def test_the_place_that_lacks_it_is_named(said, place):
     assert place in said[place]
     assert "atan" in said[place].lower()
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_all_places_that_lack_it_are_named_at_once(said):
     lacking = PLACES.keys() - {*RECORD_PLACES}
     assert len(lacking) > 2
     assert [place for place in lacking if place not in said["all but the record"]] == []
 
 
-@pytest.mark.slow
+@pytest.mark.whole
 def test_traits_that_are_left_out_are_asked_for(said):
     assert "traits" in said[WITHOUT_TRAITS]
 

@@ -29,7 +29,7 @@ from tinyrt.ops.signal_frames import SignalDelayAttrs, SignalFramerAttrs, Signal
 OPS_HERE = sorted(op for op in OPS if op.startswith("signal_"))
 STATEFUL = [op for op in OPS_HERE if OPS[op].quant is Quant.STATEFUL]
 RUNS = 7
-SEEDS = range(sampled(12, 400))
+SEEDS = range(sampled(6, 400))
 
 
 def graph_of(op, seed):

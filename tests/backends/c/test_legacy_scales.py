@@ -1,10 +1,13 @@
 """Dense layers that are rounded as on uint8: packed kernels count thresholds, or none take them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from tests.backends.c.test_relu import all_sums, counted
 from tests.c.wide_layers import dense
+from tests.sampling import sampled
 from tinyrt.backends.c.blocks.dense import block_of
 from tinyrt.backends.c.blocks.relu import legacy_scales
 from tinyrt.backends.c.choice import choose
@@ -21,8 +24,11 @@ def node_of(graph):
     return next(n for n in graph.bound() if n.op == "fully_connected")
 
 
-@pytest.mark.parametrize("y_zp", [0, 3, 128, 200, 255])
-@pytest.mark.parametrize("seed", range(4))
+Y_ZPS, SEEDS = (0, 3, 128, 200, 255), range(4)
+EACH_ONCE = [(i % len(SEEDS), y_zp) for i, y_zp in enumerate(Y_ZPS)]
+
+
+@pytest.mark.parametrize(("seed", "y_zp"), sampled(EACH_ONCE, [*product(SEEDS, Y_ZPS)]))
 def test_every_sum_has_the_references_output(seed, y_zp):
     """Halves go away from zero: both signs occur, and every sum that the weights let occur."""
     node = node_of(dense(seed, 1, y_zp=y_zp))

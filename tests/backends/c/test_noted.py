@@ -14,6 +14,7 @@ import pytest
 from tests.backends.c.test_choice import conv, dense
 from tests.backends.c.test_choice import depthwise as square
 from tests.ops.build import Case, build_s8, build_s16
+from tests.sampling import sampled
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.errors import UnsupportedError
@@ -116,9 +117,10 @@ def forms_of(case: Case) -> Iterator[str]:
     yield from (form for form in FORMS if not form.startswith(no))
 
 
-@pytest.mark.parametrize(
-    ("name", "form"), [(name, form) for name, case in CASES.items() for form in forms_of(case)]
-)
+PAIRS = [(name, form) for name, case in CASES.items() for form in forms_of(case)]
+
+
+@pytest.mark.parametrize(("name", "form"), sampled(PAIRS[::2], PAIRS))
 def test_what_one_target_notes_serves_the_others(name, form):
     graph = FORMS[form](CASES[name], np.random.default_rng(0))
     shared = list(nodes_of(graph))

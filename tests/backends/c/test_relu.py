@@ -41,7 +41,7 @@ def all_sums(layer, channel, x_zp):
     return np.arange(least, greatest + 1, dtype=np.int64)
 
 
-@pytest.mark.parametrize("seed", range(sampled(3, 12)))
+@pytest.mark.parametrize("seed", range(sampled(1, 12)))
 def test_every_sum_has_the_references_output(seed):
     rng = np.random.default_rng(seed)
     c_out, taps, x_zp = (

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.sampling import sampled
 from tinyrt.backends.c.blocks.layer import padded
 from tinyrt.backends.c.blocks.summed import MAX_TAPS, place_of, runs_of, sum_fields, summed_block
 from tinyrt.backends.c.blocks.words import fit_halves
@@ -28,7 +29,7 @@ def block_of(w, isa=DSP, x_zp=0, shift=-9):
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sampled(80, 300), deadline=None)
 @given(
     w=SHAPES.flatmap(lambda shape: arrays(np.int16, shape, elements=st.integers(-3, 251))),
     x_zp=st.integers(-128, 127),

@@ -29,7 +29,7 @@ from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 Step = Callable[[IntegerNet, str], str]
-GRAPHS = sampled(24, 60)
+GRAPHS = sampled(12, 60)
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
