@@ -80,7 +80,8 @@ def test_what_is_linked_is_what_the_emulator_has_in_flash(tmp_path):
     assert linked.estimated == ("instructions",)
     counted = cost(path, "m4", optimize="size", basis="counted")
     assert (counted.instructions, counted.code) == (report.instructions, report.flash.code)
-    assert counted.code < cost(path, "m4", basis="linked").code
+    if WHOLE:
+        assert counted.code < cost(path, "m4", basis="linked").code
 
 
 @pytest.mark.device
@@ -196,9 +197,9 @@ def test_costs_with_a_front_end_are_those_of_an_emulation():
     assert counted.instructions < report.cycles.cycles.high
     assert (counted.code, counted.weights) == (report.flash.code, report.flash.weights)
     assert counted.arena == report.ram.arena + report.ram.state
-    linked = cost(graph, "m33", basis="linked", **given)
-    assert (linked.code, linked.arena) == (counted.code, counted.arena)
     if WHOLE:
+        linked = cost(graph, "m33", basis="linked", **given)
+        assert (linked.code, linked.arena) == (counted.code, counted.arena)
         plain = cost(graph, "m33", basis="counted", recording=recording, **given)
         assert (plain.instructions, plain.cycles) == (counted.instructions, None)
     noise = cost(graph, "m33", basis="counted", **given)

@@ -43,6 +43,7 @@ def test_the_arena_alone_is_known_without_building(monkeypatch, tmp_path):
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_rest_is_what_the_emulator_says(tmp_path):
     path = save_tflite(in_int8(), tmp_path / "m.tflite")
     report = run_emulated(path, core="cortex-m0", samples=1)

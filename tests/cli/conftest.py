@@ -24,7 +24,8 @@ def files(tmp_path):
 
 @pytest.fixture
 def quantized(files):
-    call("quantize", files / "net.tflite", "-c", files / "calib.npz", "-o", files / "q.tflite")
+    data, out = files / "calib.npz", files / "q.tflite"
+    call("quantize", files / "net.tflite", "-c", data, "-o", out, "--preset", "fast")
     return files
 
 

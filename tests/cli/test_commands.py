@@ -137,6 +137,7 @@ def test_an_arena_over_budget_is_refused_with_what_is_in_the_way(quantized):
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_emulate(quantized):
     found = call_json("emulate", quantized / "q.tflite", "-i", quantized / "test.npz")
     assert found["bit_exact"] is True

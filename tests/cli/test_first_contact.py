@@ -12,6 +12,7 @@ from tests.cli.calls import call
 from tests.cli.screen import lines_of
 from tests.cli.shown import shows
 from tests.cli.test_command_tables import layer
+from tests.sampling import sampled
 from tinyrt.cli import console, debug
 from tinyrt.cli.app import app
 from tinyrt.errors import TinyrtError
@@ -132,6 +133,7 @@ def test_data_without_labels_are_said_to_have_none(made):
     assert "No accuracy" not in call("eval", made.int8, "-d", made.test).stdout
 
 
+@pytest.mark.whole
 def test_no_colours_where_nobody_sees_them(made):
     command = [sys.executable, "-m", "tinyrt", "inspect", str(made.int8)]
     done = subprocess.run(command, capture_output=True, check=True)
@@ -155,9 +157,12 @@ def completion(asked, *words):
     ).stdout
 
 
-def test_shells_complete_commands_and_options():
-    assert completion("complete_bash", "em").split() == ["emulate"]
-    assert completion("complete_bash", "emulate", "--pro").split() == ["--profile"]
+BEGUN = {("emulate", "--pro"): ["--profile"], ("em",): ["emulate"]}
+
+
+@pytest.mark.parametrize("words", sampled([*BEGUN][:1], [*BEGUN]), ids=" ".join)
+def test_shells_complete_commands_and_options(words):
+    assert completion("complete_bash", *words).split() == BEGUN[words]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

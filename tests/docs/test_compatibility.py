@@ -15,7 +15,6 @@ ROWS = {
 ON_CORE = "tflite-micro__add0.tflite"
 SAMPLE = [
     "LiteRT__simple_add_op.sm8750.tflite",
-    "openmv__person_detect.tflite",
     "micro-wake-word-models__vad.tflite",
 ]
 

@@ -145,6 +145,7 @@ def test_the_action_checks_and_summarises(limit, status, tmp_path):
     assert ("**fails**" in summary) == bool(status)
 
 
+@pytest.mark.whole
 def test_a_baseline_that_is_missing_fails_the_action(tmp_path):
     (tmp_path / "budget.toml").write_text("[file]\nbytes = 1\n")
     found, text = run_action(tmp_path, model="none.tflite", baseline="b.json")

@@ -9,22 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import CONTRIBUTING, ROOT, blocks, carry_out, changed, commands, copy_of_tree
-from tests.sampling import WHOLE
 
 MAKE = re.compile(r"make ([\w-]+)")
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ON_BOARDS = {"add_a_core", "add_a_board", "add_a_kernel_variant"}
-SAMPLE = {"add_a_pass"}
 EXAMPLES = [page for page in CONTRIBUTING if page.stem.startswith("add_")]
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "page",
     [
         pytest.param(page, marks=pytest.mark.device if page.stem in ON_BOARDS else ())
         for page in EXAMPLES
-        if WHOLE or page.stem in SAMPLE
     ],
     ids=lambda page: page.stem,
 )

@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,14 +18,26 @@ from tests.docs.commands import PYTHON, served
 from tests.docs.pages import blocks
 from tests.docs.shown import Shown
 from tests.sampling import sampled
+from tinyrt.cli import demo
 from tinyrt.cli.console import ERR
-from tinyrt.cli.demo import run_demo
+from tinyrt.train.recipes.digits import SMALL_DIGITS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OWN = [page for page in PAGES if not page.name.startswith("from-")]
 """Pages whose examples start from the demo's files; the others are run by tests/frameworks."""
 MAKE_TARGETS = re.compile(r"^make \w+ +#", re.MULTILINE)
+
+
+def fewer_images(seed):
+    """The demo's data with a part of the test images, each of which is emulated."""
+    data = SMALL_DIGITS.load(seed)
+    return replace(data, x_test=data.x_test[:IMAGES], y_test=data.y_test[:IMAGES])
+
+
+IMAGES = 100
+SHORT = replace(SMALL_DIGITS, load=fewer_images, training=replace(SMALL_DIGITS.training, epochs=10))
+"""The demo's training, which tests of the recipes run to its end."""
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +47,9 @@ def demo_folder(kept_objects):
     with (kept_objects.parent / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ready.exists():
-            with ERR.capture() as said:
-                run_demo(folder)
+            with ERR.capture() as said, pytest.MonkeyPatch.context() as patch:
+                patch.setattr(demo, "SMALL_DIGITS", sampled(SHORT, SMALL_DIGITS))
+                demo.run_demo(folder)
             steps = re.findall(r"^\[(\d)/(\d)\] \w+", said.get(), re.MULTILINE)
             assert steps == [(str(i), "4") for i in range(1, 5)]
             ready.touch()
@@ -49,20 +63,18 @@ def commands(kept_objects):
         yield place
 
 
-FIRST = sampled(("slices.md",), ("start.md",))
+FIRST = sampled(("terminal.md",), ("start.md",))
 """Pages whose commands are those that are installed."""
 
-ALIKE = {
-    "run.md": ("--seconds 0.2",),
-    "start.md": ("-o report.html",),
-}
+ALIKE = {"start.md": ("-o report.html",)}
 """Page -> what is in commands that run only where all cases are asked for: each takes a second or
 more, nothing on the page needs its files, and its options have tests of their own."""
 
 LEFT = {
-    *("cascades.md", "ci.md", "cluster.md", "compatibility.md", "cycles.md", "debug.md"),
-    *("ecosystems.md", "emulate.md", "memory.md", "qat.md", "quantize.md", "report.md"),
-    *("search.md", "updates.md"),
+    *("audio.md", "cascades.md", "ci.md", "cluster.md", "compatibility.md", "cycles.md"),
+    *("debug.md", "ecosystems.md", "emulate.md", "export.md", "learning.md", "memory.md"),
+    *("motion.md", "qat.md", "quantize.md", "report.md", "run.md", "search.md", "slices.md"),
+    *("train.md", "updates.md"),
 }
 """Pages that run only where all cases are asked for: they take long, and what they call has tests
 of its own. That it is there, and takes these arguments, is asked in ``test_examples_fit``."""
@@ -144,7 +156,8 @@ def _run(command, folder, *first):
 def test_commands_that_start_sooner_say_the_same(commands, tmp_path):
     """What is printed, where, and with which status; the folder is the caller's."""
     places = commands, Path(sys.executable).parent
-    for words in (["inspect", "nothing.tflite"], ["--version"], ["nonsense"]):
+    whole = ["inspect", "nothing.tflite"], ["--version"], ["nonsense"]
+    for words in sampled(whole[:1], whole):
         first, second = (
             subprocess.run([p / "tinyrt", *words], cwd=tmp_path, capture_output=True, check=False)
             for p in places

@@ -11,7 +11,6 @@ import pytest
 
 import tinyrt
 from tests.report.made import save_pair
-from tests.sampling import sampled
 from tinyrt.errors import UnsupportedError
 from tinyrt.serve.listening import listening
 
@@ -34,6 +33,7 @@ def address(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.skipif(BROWSER is None, reason="tools/setup_system.sh --tests installs Chromium")
 def test_a_model_dropped_has_its_cost_shown(address, tmp_path):
     from axe_playwright_python.sync_playwright import Axe
@@ -48,9 +48,8 @@ def test_a_model_dropped_has_its_cost_shown(address, tmp_path):
         page.set_default_timeout(60_000)
         page.goto(address)
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        if sampled(False, True):
-            found = Axe().run(page)
-            assert found.violations_count == 0, found.generate_report()
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
 
         page.set_input_files("#model", int8)
         page.get_by_role("button", name="Cost").click()
@@ -64,8 +63,7 @@ def test_a_model_dropped_has_its_cost_shown(address, tmp_path):
             f"arena, bytes\t{cost.arena:,}",
             "stack, bytes\t–",
         ]
-        if sampled(False, True):
-            _more(page, said)
+        _more(page, said)
 
         page.set_input_files(
             "#model", {"name": "a.tflite", "mimeType": "", "buffer": bytes(200_000)}

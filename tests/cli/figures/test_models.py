@@ -9,6 +9,7 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.cli.figures.compare import assert_fields, sqnr_db
 from tests.cli.options.test_deploy import header
+from tests.sampling import sampled
 from tinyrt.api import inspect_model
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.data import load_inputs, load_labels
@@ -78,7 +79,7 @@ def test_rows_that_inspect_shows_are_those_of_the_plan(made):
     assert found["arena_bytes"] >= found["arena_lower_bound"] > 0
 
 
-@pytest.mark.parametrize("model", ["int8", "tall"])
+@pytest.mark.parametrize("model", sampled(["tall"], ["int8", "tall"]))
 def test_advice_is_of_what_is_not_done_yet_and_comes_true(model, made):
     """The arena with an option is about what the advice without it says."""
     whole = call_json("inspect", getattr(made, model))
