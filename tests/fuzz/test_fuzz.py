@@ -18,7 +18,7 @@ from tests.sampling import sampled
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix != ".md")
 MAX_CORPUS = 300_000
 COUNTS = sampled(
-    {"tflite": 100, "onnx": 60, "npz": 100, "cli": 4},
+    {"tflite": 60, "onnx": 40, "npz": 60, "cli": 2},
     {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8},
 )
 
