@@ -172,7 +172,6 @@ def test_where_folders_cannot_change_places_nothing_mixed_is_compiled(place, mon
     """Old, new, or with headers that say that they are neither."""
     used(place)
     monkeypatch.setattr(folders, "_must_stay", lambda goal: True)
-
     old = tree(place)
 
     def holds(found):
@@ -223,10 +222,9 @@ def test_commands_write_all_or_nothing(place, models, command, monkeypatch):
             assert len(result.stderr.splitlines()) <= 12
             raise TinyrtError(result.stderr)
 
-    def holds(found):
-        return set(found) == {"out"} and found["out"] != b"old"
-
-    check_every_write(action, place, holds, 3, sampled(3, 1))
+    check_every_write(
+        action, place, lambda f: set(f) == {"out"} and f["out"] != b"old", 3, sampled(3, 1)
+    )
 
 
 # Devices, links, permissions, others
