@@ -102,6 +102,11 @@ def digests(environment: Environment, scratch: Path, jobs: str = "all") -> dict[
     )
     if done.returncode:
         raise RuntimeError(f"{environment}: exit {done.returncode}\n{done.stderr[-2000:]}")
+    return digests_of(out)
+
+
+def digests_of(out: Path) -> dict[str, str]:
+    """SHA-256 of each file below."""
     files = sorted(p for p in out.rglob("*") if p.is_file())
     return {str(p.relative_to(out)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
+from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
@@ -62,6 +63,12 @@ FORMS = {
 
 def in_all_forms(function):
     return pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)(function)
+
+
+def in_forms(*names):
+    """In those forms, or in all of them where all are asked for."""
+    forms = {name: FORMS[name] for name in sampled(names, FORMS)}
+    return pytest.mark.parametrize("form", forms.values(), ids=forms)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +137,7 @@ def told_of_plain(nets):
     return told_of_files(nets, np.asarray)
 
 
-@in_all_forms
+@in_forms("Fortran's order", "big-endian", "read-only")
 def test_functions_of_files_take_every_form(form, nets, told_of_plain):
     found, *others = told_of_files(nets, form)
     wanted, *same = told_of_plain
@@ -139,7 +146,7 @@ def test_functions_of_files_take_every_form(form, nets, told_of_plain):
     assert others == same
 
 
-@in_all_forms
+@in_forms("channels outermost", "big-endian")
 @pytest.mark.filterwarnings("ignore:only 6 samples")
 def test_calibration_takes_every_form(form, nets, tmp_path):
     files = {"plain": nets[1].read_bytes()}

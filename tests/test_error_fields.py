@@ -1,6 +1,7 @@
 """Every error that the package makes says what was expected, or what to do next."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,9 +31,14 @@ def family(kind: type[TinyrtError]) -> set[str]:
 NAMES = family(TinyrtError) - {NotAllocatedError.__name__}
 """All but the one that has its hint from birth."""
 
+MADE = re.compile(rf"\b({'|'.join(NAMES)})\s*\(|\braise\s+({'|'.join(NAMES)})\b")
+"""What a file has that makes or raises one; only such files are parsed."""
+
 
 def bare_errors(source: str) -> Iterator[str]:
     """The errors, made or raised in the source, that have neither field."""
+    if not MADE.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name):
             name, keywords = node.exc.id, []

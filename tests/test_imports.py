@@ -157,7 +157,7 @@ def test_cached_kernels_are_loaded_without_what_compiles_them():
         "interpreter.allocate_tensors()\n"
         "interpreter.invoke()"
     )
-    _modules_after(run)  # into the cache, where the kernels are not there yet
+    exec(run, {})  # into the cache, where the kernels are not there yet
     assert not {"scipy.linalg", "numba.np.linalg", "numba.typed.dictimpl"} & _modules_after(run)
 
 

@@ -75,7 +75,8 @@ def test_from_onnx_to_device(zoo, speech, usual, name):
     assert _json("emulate", quantized)["bit_exact"] is True
 
 
-@pytest.mark.parametrize("form", sampled(["qdq"], ["qdq", "qoperator"]))
+@pytest.mark.parametrize("form", ["qdq", "qoperator"])
+@pytest.mark.whole
 def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime", reason="needs onnxruntime")
@@ -134,6 +135,7 @@ def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
         assert _json("eval", quantized, *test)["correct"] >= 0.99 * right
 
 
+@pytest.mark.whole
 def test_other_runtimes_take_the_file(speech, usual):
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
     quantized = usual("dscnn_kws_torch_bn")

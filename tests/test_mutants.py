@@ -213,6 +213,7 @@ def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_tests_that_fail_anyway_are_left_out(tree):
     write(tree.folder, "test_other.py", "def test_it():\n    raise OSError\n")
     tests = ["test_other.py", "test_module.py::test_it"]

@@ -99,6 +99,7 @@ def test_outcomes_are_written_until_each_line_has_enough_and_then_compared(folde
     assert [block.rstrip() + "\n" for block in written(folder)] == blocks
 
 
+@pytest.mark.whole
 def test_a_call_that_is_not_made_any_more_is_missed(folder):
     run(folder, "--write-outcomes")
     file = folder / "tests" / "test_few.py"

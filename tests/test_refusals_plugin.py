@@ -99,7 +99,7 @@ FOURTH = "madeup/__init__.py:22: raise ValueError('not at all')"
     "options",
     [
         (),
-        ("tests",),
+        pytest.param(("tests",), marks=pytest.mark.whole),
         pytest.param(("-p", "xdist", "-n", "1"), marks=[pytest.mark.slow, pytest.mark.whole]),
     ],
 )

@@ -34,7 +34,7 @@ def server(tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as own:
-        threading.Thread(target=own.serve_forever, daemon=True).start()
+        threading.Thread(target=own.serve_forever, args=(0.02,), daemon=True).start()
         yield folder, f"http://127.0.0.1:{own.server_port}"
         own.shutdown()
 
@@ -152,7 +152,7 @@ def run(folder, *options, **variables):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [pytest.param((), marks=pytest.mark.whole), ("-p", "xdist", "-n", "2")],
+    [(), pytest.param(("-p", "xdist", "-n", "2"), marks=pytest.mark.whole)],
     ids=["one process", "workers"],
 )
 def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):

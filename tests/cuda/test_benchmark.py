@@ -118,6 +118,7 @@ def test_figures_of_several_runs_go_into_one_page(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_without_a_gpu_the_rest_is_measured(quick, monkeypatch, zoo, tmp_path, capsys):
     def none():
         raise ToolError("there is no GPU number 0")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ops.quantised import s8
+from tests.sampling import sampled
 from tinyrt.backends.cuda.dense import (
     MAX_MASKED,
     channel_tiles,
@@ -22,7 +23,7 @@ TILES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("channels", range(1, 260))
+@pytest.mark.parametrize("channels", sampled([*TILES, 8, 259], range(1, 260)))
 def test_a_warp_takes_the_most_channels_that_pad_least(channels):
     def padded(tiles):
         return next(n for n in range(0, 1000, 16 * tiles) if n >= channels)

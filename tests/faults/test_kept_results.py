@@ -19,7 +19,7 @@ import tinyrt
 from tests.faults import test_cache_keys, test_caches
 from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import depthwise_net
-from tests.sampling import sampled
+from tests.sampling import WHOLE, sampled
 from tinyrt import cache as cache_files
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
@@ -138,12 +138,12 @@ def _functions(tree):
 
 
 @cache
-def _parsed(*words):
-    """Module -> its syntax, of the modules that have one of these words."""
+def _parsed(*words, beside=""):
+    """Module -> its syntax, of the modules that have one of these words beside another."""
     trees = {}
     for path in sorted(ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if any(word in text for word in words):
+        if beside in text and any(word in text for word in words):
             name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
             trees[name.removesuffix(".__init__")] = ast.parse(text)
     return trees
@@ -160,9 +160,9 @@ def _names(words):
     }
 
 
-def _called(words):
-    """Calls of these names: where, and the call."""
-    for module, tree in _parsed(*words).items():
+def _called(words, beside=""):
+    """Calls of these names: where, and the call; in modules that have another word, too."""
+    for module, tree in _parsed(*words, beside=beside).items():
         seen = set()
         for function in _functions(tree):
             for call in ast.walk(function):
@@ -183,7 +183,7 @@ def test_every_result_kept_on_a_graph_is_listed():
 
 def test_every_kind_of_cache_file_is_listed():
     kinds = set()
-    for where, call in _called({"read_entry", "entry_path", "keep"}):
+    for where, call in _called({"read_entry", "entry_path", "keep"}, beside="cache"):
         module, kind = importlib.import_module(where.split(":")[0]), ast.unparse(call.args[0])
         function = getattr(module, ast.unparse(call.func), None)
         is_other = module.__name__ != cache_files.__name__
@@ -331,20 +331,19 @@ NETS = {
 TARGETS = ("cortex-m0", "cortex-m4", "cortex-m55", "host-avx2", "host-avx512")
 """One core of each set of instructions."""
 
-BOTH_WAYS = ("grouped", "cnn")
-"""Nets that each core gets whole and row by row where a sample is asked for; others one way."""
+SAMPLE = ("cnn", "int4")
+"""Where a sample is asked for, each core gets one of them whole, and the other row by row."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", sampled(["cnn", "int4"], [*NETS]))
+@pytest.mark.parametrize("net", sampled(SAMPLE, [*NETS]))
 def test_a_graph_that_was_exported_before_is_exported_as_a_new_one(net, tmp_path):
     """For every kind of core, and row by row: no target gets what another's kernels were given."""
     build, config = NETS[net]
     x = np.random.default_rng(0).normal(size=(32, 8, 8, 3)).astype(np.float32)
     graph = quantize_graph(build(), x, config)
-    both, at = sampled(net in BOTH_WAYS, True), list(NETS).index(net)
     for (i, core), pushed in product(enumerate(TARGETS), (False, True)):
-        if not both and pushed != (i + at) % 2:
+        if not WHOLE and pushed == (i + SAMPLE.index(net)) % 2:
             continue
         old, new = tmp_path / f"{core}{pushed}_old", tmp_path / f"{core}{pushed}_new"
         for folder, model in ((old, graph), (new, replace(graph))):

@@ -59,7 +59,7 @@ def test_killed_again_and_again(tmp_path, whole):
 def test_faults_while_the_state_is_written(tmp_path, whole, fault):
     path = tmp_path / "state.npz"
     operations = len(operations_of(lambda: run(CONFIG, path)))
-    for at in range(1, operations + 1, sampled(14, 6) if fault is Fault.KILL else sampled(30, 14)):
+    for at in range(1, operations + 1, sampled(25, 6) if fault is Fault.KILL else sampled(40, 14)):
         path.unlink(missing_ok=True)
         met = run_with(lambda: run(CONFIG, path), at, fault)
         if fault is not Fault.KILL and met.error is not None:

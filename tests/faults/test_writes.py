@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from tests.export.models import dense
 from tests.faults.machine import Fault, kill_child, operations_of, run_with
 from tests.graphs import small_cnn
+from tests.sampling import sampled
 from tinyrt import cache, folders
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.writer import save_tflite
@@ -171,7 +172,6 @@ def test_where_folders_cannot_change_places_nothing_mixed_is_compiled(place, mon
     """Old, new, or with headers that say that they are neither."""
     used(place)
     monkeypatch.setattr(folders, "_must_stay", lambda goal: True)
-
     old = tree(place)
 
     def holds(found):
@@ -223,7 +223,7 @@ def test_commands_write_all_or_nothing(place, models, command, monkeypatch):
             raise TinyrtError(result.stderr)
 
     check_every_write(
-        action, place, lambda found: set(found) == {"out"} and found["out"] != b"old", 3
+        action, place, lambda f: set(f) == {"out"} and f["out"] != b"old", 3, sampled(3, 1)
     )
 
 

@@ -18,7 +18,7 @@ from tests.sampling import sampled
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix != ".md")
 MAX_CORPUS = 300_000
 COUNTS = sampled(
-    {"tflite": 100, "onnx": 60, "npz": 100, "cli": 4},
+    {"tflite": 60, "onnx": 40, "npz": 60, "cli": 4},
     {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8},
 )
 
@@ -89,17 +89,20 @@ def test_harm_is_seen_and_the_next_mutant_follows(harm, what, tmp_path, monkeypa
     assert kept.read_bytes() == b"bad"
 
 
+MANY = sampled(15, 40)
+
+
 @pytest.mark.slow
 def test_a_campaign_goes_on_where_it_stopped(tmp_path):
     originals, whole = seeds("npz", everything=False), Campaign("npz", 5)
-    run(whole, tmp_path, count=40, originals=originals)
+    run(whole, tmp_path, count=MANY, originals=originals)
     first = Campaign("npz", 5)
-    run(first, tmp_path, count=15, originals=originals)
+    run(first, tmp_path, count=MANY // 3, originals=originals)
     (tmp_path / "state.json").write_text(json.dumps(first.as_dict()))
     again = Campaign.load(tmp_path / "state.json", "npz", 5)
-    run(again, tmp_path, count=40, originals=originals)
+    run(again, tmp_path, count=MANY, originals=originals)
     assert again.states == whole.states
-    assert again.next == 40
+    assert again.next == MANY
 
 
 def test_findings_become_small():

@@ -232,7 +232,7 @@ def bands_of_a_filter_bank(folder: Path) -> tuple[Run, list[Entry]]:
 @asks("convert/tflite/lost.py", "convert/tflite/metadata.py")
 def channels_that_were_lost(folder: Path) -> tuple[Run, list[Entry]]:
     """Of the CNN's eight channels, an eighth of all that there were."""
-    graph, count = small_cnn(), 480_000
+    graph, count = small_cnn(), 60_000
     name = graph.nodes[0].outputs[0]
     kept = np.zeros(count, bool)
     kept[: graph.value(name).shape[-1]] = True

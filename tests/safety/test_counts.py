@@ -20,7 +20,7 @@ from tests.sampling import sampled
 
 pytestmark = [pytest.mark.slow, pytest.mark.device]
 
-RANDOM = sampled(4, 12)
+RANDOM = sampled(2, 12)
 """Random inputs, beside the others."""
 
 

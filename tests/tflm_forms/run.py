@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,10 @@ class Outcome:
     told: str = ""
 
 
-def all_forms() -> Iterator[OneOp]:
+@cache
+def all_forms() -> tuple[OneOp, ...]:
     """All forms of all ops."""
-    for module in (elementwise, layers, moving):
-        yield from module.forms()
+    return tuple(form for module in (elementwise, layers, moving) for form in module.forms())
 
 
 def feeds_of(form: OneOp) -> Answers:
