@@ -8,7 +8,6 @@ import errno
 import os
 import resource
 import signal
-import socket
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -182,18 +181,9 @@ def test_answers_that_are_no_numbers_are_no_class(tmp_path):
     ]
 
 
-def kept_port():
-    """A port that nobody is given who asks for any: it is still free when the scheduler is back."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
-        with socket.socket() as tried, contextlib.suppress(OSError):
-            tried.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
-
-
 def test_a_scheduler_that_is_started_again_goes_on_with_the_study(alone, tmp_path):
     seen, running = [], contextlib.ExitStack()
-    first = running.enter_context(cluster(port=kept_port()))
+    first = running.enter_context(cluster())
     address = first.scheduler_address
 
     def restart(*of):
