@@ -10,6 +10,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.memory.targets import DSP
+from tests.sampling import sampled
 from tests.work import calls
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, QParams, Value
@@ -96,7 +97,7 @@ def placed(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("make", [mobilenet_v2, many_branches])
+@pytest.mark.parametrize("make", sampled([mobilenet_v2], [mobilenet_v2, many_branches]))
 def test_large_graphs_are_planned_with_little_work(make):
     graph = make()
     assert calls(lambda: plan_memory(schedule(graph), DSP)) < 1_000_000
@@ -121,10 +122,10 @@ def test_a_large_graph_takes_several_segments():
 
 
 def test_segments_of_the_zoo_are_chosen_with_little_work(zoo, placed):
-    """About 1.6 s."""
-    for path in sorted((zoo / "models").glob("*_int8.tflite")):
+    """About 1.6 s for all of them, 0.4 s for one."""
+    for path in sorted((zoo / "models").glob(sampled("dscnn_kws_int8.tflite", "*_int8.tflite"))):
         plan_by_rows(read_tflite(path), DSP)
-    assert len(placed) < 140_000
+    assert 30_000 < len(placed) < sampled(39_000, 140_000)
 
 
 def test_the_zoo_is_planned_with_little_work_and_every_plan_is_the_best(zoo):

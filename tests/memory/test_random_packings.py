@@ -12,8 +12,7 @@ from tinyrt.memory.rows.packing import Packing
 
 pytestmark = pytest.mark.slow
 
-PROBLEMS = sampled(400, 10_000)
-BATCHES = 2
+PROBLEMS, BATCHES = sampled((200, 1), (10_000, 2))
 FEW = 3
 """Buffers of which every placement can be tried."""
 

@@ -9,8 +9,7 @@ from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 
 pytestmark = pytest.mark.slow
 
-PROGRAMS = sampled(1_000, 20_000)
-BATCHES = 4
+PROGRAMS, BATCHES = sampled((500, 2), (20_000, 4))
 FEW = 4
 """Buffers of which every placement can be tried."""
 
@@ -34,7 +33,7 @@ def test_plans_of_random_programs(batch):
 
 
 def test_small_problems_are_always_solved():
-    programs = [random_program(seed) for seed in range(0, PROGRAMS, sampled(2, 7))]
+    programs = [random_program(seed) for seed in range(0, PROGRAMS, sampled(1, 7))]
     small = [p for p in programs if len(p.sizes) <= FEW and not p.problem().ties]
     assert len(small) > 100
     assert all(place(p.problem()).optimal for p in small)

@@ -45,20 +45,26 @@ def test_a_program_of_convolutions_costs_about_what_is_said(zoo, core, name, ins
     assert cost.code == pytest.approx(code, rel=0.1)
 
 
+OTHERS = [
+    (M4, "gates", False, 2_350, 668),
+    (M55, "resnet8", False, 84_465, None),
+    (M55, "resnet8", True, 59_499, None),
+    (M55, "dscnn_kws", False, 634_163, None),
+    (M55, "signals", True, 61_034, None),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("core", "name", "pushed", "instructions", "code"),
     [
-        (M4, "gates", False, 2_350, 668),
         (M4, "gates", True, 3_092, 796),
         (M4, "signals", True, 30_717, None),
         (M4, "dscnn_kws", True, 104_186, None),
-        *sampled([], [(M55, "resnet8", False, 84_465, None), (M55, "resnet8", True, 59_499, None)]),
-        (M55, "dscnn_kws", False, 634_163, None),
         (M55, "dscnn_kws", True, 284_705, None),
         (M55, "signals", False, 84_366, 556),
-        (M55, "signals", True, 61_034, None),
         (M55, "gates", True, None, 612),
+        *sampled([], OTHERS),
     ],
 )
 def test_segments_add_about_what_is_said(zoo, core, name, pushed, instructions, code):

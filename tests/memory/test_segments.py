@@ -64,7 +64,7 @@ def ranges(graph, ways=((1, False),)):
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(8, 60), deadline=None)
+@settings(max_examples=sampled(5, 60), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_rows_give_what_whole_tensors_give(seed):
     graph = random_net(seed)
@@ -78,7 +78,7 @@ def test_rows_give_what_whole_tensors_give(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(8, 25), deadline=None)
+@settings(max_examples=sampled(4, 25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_several_segments_give_what_whole_tensors_give(seed):
     graph = gated_net(seed)
@@ -141,7 +141,7 @@ def test_segments_keep_to_what_the_c_code_can_count(monkeypatch):
 @pytest.mark.slow
 def test_several_segments_take_less_than_one():
     alone = replace(THOROUGH, several=False)
-    for seed in (7, 13, 35):
+    for seed in sampled((7,), (7, 13, 35)):
         graph = gated_net(seed)
         one = plan_by_rows(graph, DSP, costly=True, effort=alone)
         several = plan_by_rows(graph, DSP, costly=True)
@@ -150,7 +150,7 @@ def test_several_segments_take_less_than_one():
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(10, 40), deadline=None)
+@settings(max_examples=sampled(6, 40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_pushed_rows_give_what_the_image_gives(seed):
     graph = random_net(seed)
@@ -164,7 +164,7 @@ def test_pushed_rows_give_what_the_image_gives(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 13, 44, 66, 99])
+@pytest.mark.parametrize("seed", sampled([13, 44, 99], [3, 13, 44, 66, 99]))
 def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
     """Vector kernels may ask for more where a batch has fewer rows: the replay finds too little."""
     assert plan_by_rows(random_net(seed), MVE, costly=True).arena_bytes
@@ -172,7 +172,7 @@ def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
 
 @pytest.mark.slow
 def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
-    nets = sampled(6, 50)
+    nets = sampled(4, 50)
     streamed = 0
     for seed in range(nets):
         graph = random_net(seed)

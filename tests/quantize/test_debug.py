@@ -9,6 +9,7 @@ import pytest
 
 from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
+from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
@@ -40,7 +41,7 @@ def _debug(graph, preset, folder):
     return debug_graphs(before, after, {"x": x}), evaluate_graph(after, {"x": x}, against=before)
 
 
-@pytest.mark.parametrize("preset", Preset)
+@pytest.mark.parametrize("preset", sampled([Preset.BALANCED], Preset))
 def test_every_layer_of_two_files_is_found(preset, tmp_path):
     graph = small_cnn()
     report, evaluation = _debug(graph, preset, tmp_path)
@@ -147,7 +148,7 @@ def test_every_kind_of_model_is_compared(config, tmp_path):
         assert layer.accumulated_db > 25
 
 
-@pytest.mark.parametrize("readers", [1, 0])
+@pytest.mark.parametrize("readers", sampled([0], [1, 0]))
 def test_smoothed_norms_are_recognised(readers):
     rng = np.random.default_rng(4)
     x = rng.normal(size=(24, 8, 12)).astype(np.float32)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.calibration.histogram import BINS, Histogram
 from tinyrt.quantize.calibration.observers import Every, MovingAverage, make_observer
@@ -24,7 +25,7 @@ def batches(seed):
         )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(sampled(20, 60)))
 def test_histograms_of_parts_are_that_of_all(seed):
     whole, merged = Histogram(), Histogram()
     for x in batches(seed):
@@ -38,7 +39,7 @@ def test_histograms_of_parts_are_that_of_all(seed):
     assert merged.counts.shape == (BINS,)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(sampled(3, 12)))
 @pytest.mark.parametrize("calibrator", [*ALL, None], ids=str)
 def test_every_calibrator_proposes_the_same(calibrator, seed):
     config = QuantConfig()

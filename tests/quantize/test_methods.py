@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.graphs import Builder, small_cnn
 from tests.ops.peers import run_tflm
 from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
+from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
@@ -295,6 +296,7 @@ def test_each_preset_gains_over_the_one_before():
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_channels_a_thousand_times_apart_are_recovered():
     plain = depthwise_net()
     graph, x = spread_depthwise(plain), _samples()
@@ -340,7 +342,7 @@ def test_a_refined_file_is_equal_on_tflm():
     np.testing.assert_array_equal(Model(quantized)(raw), expected)
 
 
-@pytest.mark.parametrize("preset", Preset)
+@pytest.mark.parametrize("preset", sampled([Preset.BEST], Preset))
 def test_same_data_same_file(preset, tmp_path):
     files = []
     for i in range(2):

@@ -327,6 +327,7 @@ def test_sources_of_noise_add_up():
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_command_writes_what_it_reports(tmp_path):
     graph, x = fair_net(), samples()
     save_tflite(graph, tmp_path / "net.tflite")

@@ -1,11 +1,14 @@
 """Ranges and the parameters that cover them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graphs import Builder
+from tests.sampling import sampled
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, QParams
 from tinyrt.metrics import evaluate_graph
@@ -114,8 +117,16 @@ def _attention(hidden: float, *, given: bool):
     return b.graph(dense(b.op("batch_matmul", (shares, dense("x", 8)), BatchMatmulAttrs()), 4))
 
 
-@pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize("hidden", [-np.inf, float(np.finfo(np.float32).min), -1e4])
+LEAST = float(np.finfo(np.float32).min)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "given"),
+    sampled(
+        [(-np.inf, False), (LEAST, True), (-1e4, False)],
+        [*product((-np.inf, LEAST, -1e4), (False, True))],
+    ),
+)
 def test_masks_leave_the_steps_to_the_scores(hidden, given):
     graph = _attention(max(hidden, -3e38) if given else hidden, given=given)
     rng = np.random.default_rng(1)

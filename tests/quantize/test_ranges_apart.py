@@ -7,6 +7,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.quantize.hard import encoder
+from tests.sampling import sampled
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -372,7 +373,7 @@ def test_best_is_no_worse_than_balanced_where_few_samples_choose():
     assert np.mean(lost) < 0.1
 
 
-@pytest.mark.parametrize("named", ["optimize_rounding", "tune_ranges"])
+@pytest.mark.parametrize("named", sampled(["tune_ranges"], ["optimize_rounding", "tune_ranges"]))
 def test_refinements_that_are_named_or_mixed_are_applied_unmeasured(named, monkeypatch):
     graph, x = _outliers()
     monkeypatch.setattr("tinyrt.quantize.pipeline.search_samples", lambda graph: 30)

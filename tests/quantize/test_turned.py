@@ -180,10 +180,10 @@ APART_BY = [
         [f for f in FORMS if f not in ("uneven heads", "last heads first", "in front, halves too")],
     )
 ]
-"""Presets and forms, of which the sample has a third: some of each."""
+"""Presets and forms; a sample is without the last preset, which takes longest and adds nothing."""
 
 
-@pytest.mark.parametrize(("preset", "form"), APART_BY[:: sampled(8, 1)])
+@pytest.mark.parametrize(("preset", "form"), sampled(APART_BY[:30:8], APART_BY))
 def test_the_narrowest_third_keeps_its_steps(form, preset, monkeypatch):
     graph, x = built(form)
     config = QuantConfig() if preset is None else PRESETS[preset]

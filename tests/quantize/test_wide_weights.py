@@ -71,10 +71,15 @@ PARTED = [((0,), 1, 1), ((11,), 1, 1), ((4,), 2, 1), ((2, 3, 7), 3, 2), ((1, 5, 
 """Wide channels, and how many layers stand for those of one filter each, and for the others."""
 
 
-@pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
+SCALES = [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)]
+CASES = [
+    (scales, bias, *parted) for scales in SCALES for bias in (True, False) for parted in PARTED
+]
+"""Of which every fourth one is a sample: each of those above once, with other weights."""
+
+
 @pytest.mark.parametrize(
-    ("bias", "wide", "depthwise", "repeated"),
-    [(bias, *parted) for bias in (True, False) for parted in PARTED][:: sampled(2, 1)],
+    ("scales", "bias", "wide", "depthwise", "repeated"), CASES[:: sampled(4, 1)]
 )
 def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
     wide, depthwise, repeated, scales, bias
@@ -105,7 +110,7 @@ def test_a_depthwise_layer_with_many_wide_channels_computes_in_integers(wide, re
     assert strides.count((2, 1)) == repeated
 
 
-@pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
+@pytest.mark.parametrize("scales", SCALES)
 def test_a_depthwise_layer_whose_rows_lie_far_apart_becomes_one_of_groups(scales):
     near = check(layer((1, 9), scales=scales, dilation=(5, 1)))
     assert "conv2d" not in [n.op for n in near.nodes]

@@ -41,11 +41,12 @@ def test_the_front_is_judged_by_the_test_and_emulated(tmp_path):
 
 def test_looks_at_the_test_are_counted_over_all_runs(tmp_path):
     data, test = apart()
-    first = search_networks(dense, data, tmp_path, TWO)
+    one = replace(TWO, epochs=1)
+    first = search_networks(dense, data, tmp_path, one)
     assert first.looks == 0
     assert all(p.test is None and p.emulated is None for p in first.front)
     looks = [
-        search_networks(dense, data, tmp_path, TWO, resume=True, **options).looks
+        search_networks(dense, data, tmp_path, one, resume=True, **options).looks
         for options in ({"test": test}, {}, {"test": test})
     ]
     assert looks == [1, 1, 2]

@@ -100,12 +100,22 @@ def test_the_threshold_is_that_of_the_samples_to_choose_by(problem):
     assert deployed.verdict.score > 0.5
 
 
-def test_before_training_all_samples_leave(problem):
-    candidate = order().candidate(problem)
-    made = untrained(candidate, problem)
+@pytest.fixture(scope="module")
+def made(problem):
+    """A candidate before training."""
+    return untrained(order().candidate(problem), problem)
+
+
+@pytest.fixture(scope="module")
+def counts(made, problem):
+    """What it costs where a sample leaves as it will, always, and never."""
+    given = "cortex-m4", Basis.COUNTED, problem.x[:8]
+    return [exit_cost(made.graph, threshold, *given) for threshold in (None, ALWAYS, NEVER)]
+
+
+def test_before_training_all_samples_leave(made, counts, problem):
+    counted, _, never = counts
     known = exit_cost(made.graph, None, "cortex-m4", None, problem.x[:8])
-    counted = exit_cost(made.graph, None, "cortex-m4", Basis.COUNTED, problem.x[:8])
-    never = exit_cost(made.graph, NEVER, "cortex-m4", Basis.COUNTED, problem.x[:8])
     assert (known.arena, known.weights) == (counted.arena, counted.weights)
     assert known.basis is Basis.FORMULA
     assert known.instructions == pytest.approx(counted.instructions, rel=0.2)
@@ -119,11 +129,8 @@ def test_before_training_all_samples_leave(problem):
     assert error.value.hint == "--max-instructions in place of --max-cycles"
 
 
-def test_before_training_flash_is_that_of_the_longest_comparison(problem):
-    made = untrained(order().candidate(problem), problem)
-    x = problem.x[:8]
-    least = exit_cost(made.graph, None, "cortex-m4", Basis.COUNTED, x)
-    always, never = (exit_cost(made.graph, t, "cortex-m4", Basis.COUNTED, x) for t in (0, 256))
+def test_before_training_flash_is_that_of_the_longest_comparison(counts):
+    least, always, never = counts
     assert always.flash < never.flash == least.flash
     assert always.instructions <= least.instructions <= always.instructions + 8
 

@@ -229,6 +229,7 @@ def lacking(request, monkeypatch):
 FLASH = SearchSetting(DeviceBudget(flash=8_999), trials=6, epochs=1)
 
 
+@pytest.mark.parametrize("lacking", sampled([Lack.ROOM], Lack), indirect=True)
 def test_what_a_worker_lacks_another_does(lacking, tmp_path):
     with cluster() as started:
         address = started.scheduler_address

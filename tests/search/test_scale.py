@@ -10,7 +10,7 @@ from tinyrt.search.optuna_parts import Journal, Proposer
 
 
 def test_a_search_keeps_its_workers_busy():
-    workers = sampled(4, 64)
+    workers = sampled(2, 64)
     marks = search_cluster.clocked(workers, trials=16 * workers, epoch=10.0, every=2 * workers)
     assert [mark.trials for mark in marks] == list(
         range(2 * workers, 16 * workers + 1, 2 * workers)

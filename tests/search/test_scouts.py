@@ -19,6 +19,7 @@ from tinyrt.search.store import End
 from tinyrt.search.work import Outline
 
 FEW = replace(QUICK, trials=3, epochs=2, share=3, scouts=9)
+FEWEST = replace(FEW, trials=1, epochs=1, share=1, scouts=4)
 
 
 @pytest.fixture(autouse=True)
@@ -158,16 +159,16 @@ def test_weights_that_are_damaged_are_refused(light, tmp_path):
         raise EOFError
 
     with pytest.raises(EOFError):
-        search_networks(dense, blobs(), tmp_path, FEW, on_trial=stop)
+        search_networks(dense, blobs(), tmp_path, FEWEST, on_trial=stop)
     path = tmp_path / "trials" / scouts.WEIGHTS
     np.savez(path, weights=np.ones(3))
     with pytest.raises(DataError) as error:
-        search_networks(dense, blobs(), tmp_path, FEW, resume=True)
+        search_networks(dense, blobs(), tmp_path, FEWEST, resume=True)
     assert error.value.problem == "the file has no shared weights: KeyError: 'facts'"
     assert error.value.file == str(path)
     path.unlink()
-    again = search_networks(dense, blobs(), tmp_path, FEW, resume=True)
-    assert len(again.records) == FEW.trials
+    again = search_networks(dense, blobs(), tmp_path, FEWEST, resume=True)
+    assert len(again.records) == FEWEST.trials
 
 
 def test_where_nothing_fits_nothing_is_shared(tmp_path, monkeypatch):
@@ -185,7 +186,7 @@ def raising(trial, problem, rng):
 
 
 def test_a_space_that_raises_has_scouts_that_fail(light, tmp_path):
-    result = search_networks(raising, blobs(), tmp_path, replace(FEW, trials=1, scouts=12))
+    result = search_networks(raising, blobs(), tmp_path, replace(FEWEST, scouts=8))
     failed = [r for r in result.scouts.values() if r.end is End.FAILED]
     assert {r.reason for r in failed} <= {"KeyError: 'mine'"}
     assert result.scout_ends["failed"] == len(failed) > 0
@@ -207,7 +208,7 @@ def deep(trial, problem, rng):
 
 
 def test_evolution_mixes_choices_that_sleep(light, tmp_path):
-    result = search_networks(deep, blobs(), tmp_path, replace(FEW, scouts=8))
+    result = search_networks(deep, blobs(), tmp_path, replace(FEWEST, scouts=8))
     search, sent = studies(result)
     assert set(json.loads(json.dumps(sent.user_attrs["choices"]))) == {
         *("layers", "sleeps", "width", "rate")
@@ -239,7 +240,7 @@ def test_the_front_is_proposed_from_the_best_to_the_cheapest(number, chosen):
 def test_as_many_of_the_front_are_proposed_as_there_are_trials(light, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(scouts, "_propose", lambda sent, store, number: asked.append(number))
-    search_networks(dense, blobs(), tmp_path, replace(FEW, scouts=8, trials=2))
+    search_networks(dense, blobs(), tmp_path, replace(FEWEST, trials=2))
     assert asked == [2]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import optuna
 import pytest
 
+from tests.sampling import sampled
 from tests.search import raw
 from tinyrt.errors import ShapeError
 from tinyrt.search import SPACES, Problem
@@ -49,7 +50,7 @@ def test_all_choices_are_networks_of_samples_of_any_shape(name):
     for shape in shapes_of(name):
         of = problem(shape)
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=sum(shape)))
-        for _ in range(4):
+        for _ in range(sampled(2, 4)):
             trial = study.ask()
             graph = graph_of(candidate_of(SPACES[name], trial, of, 0), of)
             assert all(min(v.shape, default=1) > 0 for v in graph.values.values()), trial.params

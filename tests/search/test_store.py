@@ -57,10 +57,9 @@ search_networks(dense, blobs(), "{folder}", QUICK)
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize(
-    ("after", "rungs"),
-    [(2, [3, 9]), pytest.param(4, [], marks=pytest.mark.whole)],
-    ids=["between rungs", "after the last"],
+    ("after", "rungs"), [(2, [3, 9]), (4, [])], ids=["between rungs", "after the last"]
 )
 def test_a_search_that_is_killed_goes_on_where_it_was(after, rungs, whole, tmp_path, monkeypatch):
     code = CHILD.format(after=after, folder=tmp_path)

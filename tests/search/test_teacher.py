@@ -7,6 +7,7 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
+from tests.sampling import sampled
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import save_tflite
@@ -148,7 +149,7 @@ def test_who_is_taught_learns_more_from_wrong_labels(tmp_path):
     learnt = {**data, "y": np.where(wrong, (data["y"] + 1) % 3, data["y"])}
     path = tmp_path / "teacher.tflite"
     save_tflite(knowing(), path)
-    setting = SearchSetting(DeviceBudget(arena=200), trials=2, epochs=9, int8_epochs=1)
+    setting = SearchSetting(DeviceBudget(arena=200), trials=sampled(1, 2), epochs=9, int8_epochs=1)
     right = {}
     for name, teacher in (("alone", None), ("taught", path)):
         found = search_networks(dense, learnt, tmp_path / name, setting, teacher=teacher, test=data)

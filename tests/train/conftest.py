@@ -1,7 +1,10 @@
 """What is trained once for several tests."""
 
+from dataclasses import replace
+
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.floatmath.parallel import one_thread
 from tinyrt.train.recipes.digits import SMALL_DIGITS
 from tinyrt.train.recipes.stages import train_float
@@ -16,4 +19,5 @@ def quiet_blas():
 
 @pytest.fixture(scope="session")
 def digits():
-    return train_float(SMALL_DIGITS)
+    training = replace(SMALL_DIGITS.training, epochs=sampled(12, SMALL_DIGITS.training.epochs))
+    return train_float(replace(SMALL_DIGITS, training=training))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.ops.build import differentiable_ops, real_inputs
 from tests.ops.cases import CASES, rng_of
+from tests.sampling import sampled
 from tests.train.build import in_float64, leaf, tensor_of
 from tinyrt.errors import GradientError, ShapeError
 from tinyrt.floatmath import buffers
@@ -27,7 +28,7 @@ from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.losses import log_softmax
 from tinyrt.train.nn import BatchNorm, Conv2d, Dropout, Linear, ReLU, Sequential
 
-CASES_PER_OP = 4
+CASES_PER_OP = sampled(2, 4)
 DIFFERENTIABLE = differentiable_ops()
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tinyrt.errors import ToolError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
@@ -24,7 +25,8 @@ def test_digits_are_learned(digits):
     assert len(digits.data.x_test) == pytest.approx(0.25 * 1797, abs=10)
     assert len(digits.data.x_train) + len(digits.data.x_test) == 1797
     # From seed to seed, this small network's score varies by half a percent around 98.7.
-    assert digits.score()["top1"] >= 0.97
+    # A third of the epochs is all but as good.
+    assert digits.score()["top1"] >= sampled(0.965, 0.97)
     assert digits.history[-1].loss < digits.history[0].loss
 
 

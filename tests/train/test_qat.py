@@ -279,6 +279,7 @@ def test_digits_as_int8(digits, name):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_logits_of_the_digits_are_deployed_to_the_step(digits):
     model = train_int8(digits, training=Training(1, 1e-4))
     graph = model.deployed()

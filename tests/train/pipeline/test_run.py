@@ -1,11 +1,13 @@
 """From a float graph to a trained int8 one: every stage does what was asked, and no more."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.sampling import sampled
 from tests.train.pipeline.made import CLASSES, N, learned, samples_of
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import write_tflite
@@ -30,6 +32,12 @@ QUICK = QatSetting(epochs=3, learning_rate=3e-3, validation=0.25)
 def trained(setting=QUICK, *, labels=True, **options):
     graph, x, y = learned()
     return train_for_int8(graph, samples_of(graph, x, *[y] * labels), setting, **options)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """What comes of the quick setting alone."""
+    return trained()
 
 
 def held_out(outcome, seed=0):
@@ -91,18 +99,17 @@ def test_ranges_start_from_the_first_samples_of_training(monkeypatch):
     np.testing.assert_array_equal(given, [x[drawn.training[:40]]])
 
 
-def test_the_seed_decides_what_is_held_out_and_all_that_follows():
-    first, again = (write_tflite(trained().graph) for _ in range(2))
+def test_the_seed_decides_what_is_held_out_and_all_that_follows(plain):
+    first, again = (write_tflite(found.graph) for found in (plain, trained()))
     other = trained(replace(QUICK, seed=1))
     assert first == again != write_tflite(other.graph)
     assert not np.array_equal(held_out(other, 1)[0], held_out(other, 0)[0])
 
 
-def test_rates_and_batches_reach_the_training():
-    whole = trained()
+def test_rates_and_batches_reach_the_training(plain):
     for setting in (replace(QUICK, learning_rate=1e-3), replace(QUICK, batch=8)):
-        assert trained(setting).history != whole.history
-    assert whole.history[0].lr > whole.history[-1].lr > 0
+        assert trained(setting).history != plain.history
+    assert plain.history[0].lr > plain.history[-1].lr > 0
 
 
 def test_where_no_epoch_is_better_the_model_stays_as_it_was():
@@ -168,19 +175,18 @@ def test_without_labels_the_float_model_teaches():
     assert figures.trained == figures.deployed > 0.8
 
 
-def test_a_teacher_counts_beside_labels_and_instead_of_the_model_itself():
-    graph, x, y = learned()
+def test_a_teacher_counts_beside_labels_and_instead_of_the_model_itself(plain):
+    graph, *_ = learned()
     name = next(iter(weights_of(graph)))
     changed = Value.constant(name, -weights_of(graph)[name].data)
     stranger = graph.with_nodes(graph.nodes, [changed])
     both = trained(teacher=stranger)
     assert both.figures[0].learns_from == "labels and teacher"
-    assert both.history != trained().history
+    assert both.history != plain.history
     alone = trained(labels=False, teacher=stranger)
     assert alone.figures[0].in_float < 1
     assert alone.history != trained(labels=False).history
     assert trained(labels=True, teacher=graph).history != both.history
-    del x, y
 
 
 def in_fours(graph):
@@ -203,40 +209,40 @@ def test_channels_go_first_and_the_rest_is_trained_in_float():
     assert least.macs == outcome.macs
 
 
-def test_as_few_channels_go_as_make_the_model_fit():
-    whole, said = trained(), []
-    outcome = trained(fits=lambda graph: macs_of(graph) <= 0.6 * whole.macs, on_stage=said.append)
+def test_as_few_channels_go_as_make_the_model_fit(plain):
+    said = []
+    outcome = trained(fits=lambda graph: macs_of(graph) <= 0.6 * plain.macs, on_stage=said.append)
     assert said[:2] == [
         "pruning channels until the model fits",
         "training in float, at most 3 epochs",
     ]
-    assert 0.3 * whole.macs < outcome.macs <= 0.6 * whole.macs
+    assert 0.3 * plain.macs < outcome.macs <= 0.6 * plain.macs
     assert in_fours(outcome.graph)
     assert len(outcome.float_history) == 3
     roomy = trained(fits=lambda graph: True)
-    assert write_tflite(roomy.graph) == write_tflite(whole.graph)
+    assert write_tflite(roomy.graph) == write_tflite(plain.graph)
     assert roomy.float_history == ()
     with pytest.raises(BudgetError, match="no number of channels makes the model fit"):
         trained(fits=lambda graph: False)
 
 
-def test_weights_that_are_pruned_stay_zero():
+def test_weights_that_are_pruned_stay_zero(plain):
     setting = replace(QUICK, epochs=6, patience=1, pruning=Pruning(Pruned.WEIGHTS, 0.5))
     outcome = trained(setting)
     arrays = [v.data.ravel() for v in weights_of(outcome.graph).values()]
     zeros = float((np.concatenate(arrays) == 0).mean())
     assert outcome.zero_weights == zeros >= 0.49
-    assert trained().zero_weights < 0.2
+    assert plain.zero_weights < 0.2
     b = Builder((1, 4))
     assert zero_weights(b.graph(b.op("abs", ("x",)))) == 0
     assert len(outcome.float_history) == 6, "patience would leave weights"
 
 
-def test_a_float_part_may_stand_alone():
+def test_a_float_part_may_stand_alone(plain):
     outcome = trained(replace(QUICK, finetune=2))
     assert len(outcome.float_history) == 2
     assert outcome.figures[0].before != outcome.figures[0].in_float or outcome.best_epoch
-    assert write_tflite(outcome.graph) != write_tflite(trained().graph)
+    assert write_tflite(outcome.graph) != write_tflite(plain.graph)
 
 
 def test_int4_has_weights_of_four_bits():
@@ -279,8 +285,8 @@ def test_scales_are_learned_where_weights_are_int4(setting, learned_ones):
     assert {layer.log_scales is not None for layer in model.layers.values()} == {learned_ones}
 
 
-def test_a_number_of_bytes_makes_layers_int4():
-    whole = len(write_tflite(trained().graph))
+def test_a_number_of_bytes_makes_layers_int4(plain):
+    whole = len(write_tflite(plain.graph))
     said = []
     outcome = trained(replace(QUICK, max_bytes=whole - 200), on_stage=said.append)
     assert said[0] == "choosing layers for int4"
@@ -298,7 +304,7 @@ class InterruptedHereError(Exception):
     pass
 
 
-@pytest.mark.parametrize("stage", ["float", "int8"])
+@pytest.mark.parametrize("stage", sampled(["int8"], ["float", "int8"]))
 def test_what_was_interrupted_ends_with_the_same_bits(stage, tmp_path, monkeypatch):
     setting = replace(QUICK, pruning=Pruning(Pruned.WEIGHTS, 0.5), epochs=4)
     whole = trained(setting)
@@ -343,12 +349,18 @@ def _shifted(graph):
     return Value.constant(name, value.data * 1.01)
 
 
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """What a training of one epoch leaves."""
+    path = tmp_path_factory.mktemp("state") / "s.npz"
+    trained(replace(QUICK, epochs=1, state_file=path))
+    return path
+
+
 @pytest.mark.parametrize("what", OTHERS)
-def test_a_state_of_another_training_is_refused(what, tmp_path):
-    graph, x, y = learned()
-    setting = replace(QUICK, epochs=1, state_file=tmp_path / "s.npz")
-    train_for_int8(graph, samples_of(graph, x, y), setting)
-    graph, x, y, setting = OTHERS[what](graph, x, y, setting)
+def test_a_state_of_another_training_is_refused(what, state, tmp_path):
+    setting = replace(QUICK, epochs=1, state_file=shutil.copy(state, tmp_path / "s.npz"))
+    graph, x, y, setting = OTHERS[what](*learned(), setting)
     with pytest.raises(DataError, match=f"the state is of another training, with .*{what}"):
         train_for_int8(graph, samples_of(graph, x, y), setting)
 
