@@ -34,8 +34,10 @@ FOLDER = Path(__file__).parent / "outcomes"
 VARYING = (
     *("tests/fuzz/", "tests/cuda/", "tests/ecosystems/", "tests/frameworks/"),
     "tests/c/test_corners.py::test_vectors_equal_the_references",
+    # Which of two trials that train at once is stopped depends on who is first.
+    "tests/search/test_faults.py::test_a_scheduler_that_is_started_again_goes_on_with_the_study",
 )
-"""Tests whose outcomes tell of random searches, of what is installed, or of the processor."""
+"""Tests whose outcomes tell of random searches, of what is installed, or of this machine."""
 
 PLAIN = (bool, int, float, str, bytes, type(None))
 """Types of outcomes that tests look at whole."""
