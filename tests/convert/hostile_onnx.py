@@ -6,7 +6,6 @@ ask for is not. ``hostile_files`` has those with damaged constants, names and we
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,17 +163,18 @@ FOLDED: dict[str, Build] = {
 # Loops and functions
 
 
-NUMBERS = itertools.count()
-
-
 class Body:
-    """A loop's or function's body, node by node."""
+    """A loop's body, node by node."""
+
+    around = 0
+    """Bodies that are being built: names have their number, since bodies see outer names."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
+        self.depth = Body.around
 
     def node(self, op: str, *inputs: str, **attrs) -> str:
-        name = f"b{next(NUMBERS)}"
+        name = f"b{self.depth}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, inputs, [name], **attrs))
         return name
 
@@ -182,7 +182,9 @@ class Body:
 def loop_body(build: Callable[[Body], list[str]], state: int = 0) -> onnx.GraphProto:
     """A body for Loop: it goes on, hands on its states, and gives what ``build`` returns."""
     b = Body()
+    Body.around += 1
     scans = build(b)
+    Body.around -= 1
     go_on = b.node("Identity", "go")
     states = [f"s{i}" for i in range(state)]
     inputs = [info("i", T.INT64, []), info("go", T.BOOL, []), *map(info, states)]
