@@ -67,8 +67,9 @@ def test_ops_of_other_widths_on_the_device(tmp_path, width, core):
     check_on_device(graph, feeds, tmp_path, core)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("make", [build_s8, build_s16])
-@pytest.mark.parametrize("core", sampled([], CORES_THAT_RUN))
+@pytest.mark.parametrize("core", CORES_THAT_RUN)
 def test_layers_with_computed_weights_on_the_device(tmp_path, make, core):
     graph, feeds = graph_of({op: CASES[op] for op in LAYERS}, SEEDS, partial(computed, make))
     check_on_device(graph, feeds, tmp_path, core)

@@ -27,7 +27,8 @@ SAMPLES = np.concatenate([mixed(6, 2_500), mixed(0, 1_500), mixed(5, 900)])
 CORES = ("cortex-m4", "cortex-m55", "cortex-m0", "rv32imc")
 
 
-@pytest.mark.parametrize("core", sampled([], [*CORES, "host"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [*CORES, "host"])
 def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", int8_net())
@@ -132,7 +133,8 @@ def wide_net():
     return quantize_graph(b.graph(y), x, QuantConfig()), PIPELINE
 
 
-@pytest.mark.parametrize("core", sampled([], ["host", *CORES]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["host", *CORES])
 def test_recordings(core, tmp_path):
     sounds = [x for x in recordings() if len(x) > 1_000]
     if not sounds:

@@ -134,7 +134,8 @@ CALLS = {
 """Boxes whose scores and encodings are all 0."""
 
 
-@pytest.mark.parametrize("core", sampled([], CORES[:2]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES[:2])
 def test_the_page_has_what_calls_take(core, tmp_path):
     require_core(core)
     parts, body = [decision_costs.BEGIN], []

@@ -104,9 +104,10 @@ def test_other_compilers_code_is_nearly_as_fast(zoo, tmp_path, core, name):
         assert abs(count / by_gcc - shown[compiler]) <= ROUNDED, compiler
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "compiler"),
-    sampled([], [(core, compiler) for core in CORES for compiler in COMPILERS]),
+    [(core, compiler) for core in CORES for compiler in COMPILERS],
 )
 def test_weights_of_four_bits_are_exact(zoo, tmp_path, core, compiler):
     """All layers' outputs: the last ones are the same for many others."""

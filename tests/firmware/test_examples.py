@@ -235,7 +235,8 @@ def test_an_example_is_short_and_whole(name):
     assert {file for file in there if f"`{file}`" not in readme} == set()
 
 
-@pytest.mark.parametrize(("example", "core"), sampled([], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("example", "core"), ALL)
 def test_it_builds_with_cmake(example, core, tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake on this machine")

@@ -72,7 +72,8 @@ LSTMS = [
 """Core, model of one op, and most instructions to those of its int8 twin."""
 
 
-@pytest.mark.parametrize(("core", "name", "most"), sampled([], LSTMS))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name", "most"), LSTMS)
 def test_narrow_lstms_are_about_as_fast(zoo, tmp_path, core, name, most):
     path = zoo / "models" / "kernels" / f"{name}.tflite"
     twin = save_tflite(narrow_twin(path), tmp_path / f"{name}.tflite")

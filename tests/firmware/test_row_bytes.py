@@ -40,7 +40,8 @@ def test_rows_of_bytes_are_exact_on_the_device(tmp_path, core, way, build):
     check_way(graph, feeds, tmp_path, core, way)
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_rows_in_parts_are_exact_on_the_device(tmp_path, monkeypatch, core):
     monkeypatch.setattr(slices, "divided", smallest)
     graph, feeds = layers("random")

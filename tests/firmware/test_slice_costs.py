@@ -155,12 +155,10 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.15}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "blob"),
-    sampled(
-        [],
-        [(core, blob) for core in CORES for blob in (False, True)],
-    ),
+    [(core, blob) for core in CORES for blob in (False, True)],
 )
 def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
     """In groups, with dilation, and where later weights may be others."""
