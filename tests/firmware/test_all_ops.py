@@ -57,7 +57,7 @@ OTHERS = {
 @pytest.mark.parametrize(
     ("core", "width"),
     sampled(
-        [("cortex-m4", "int16"), ("cortex-m55", "int4")],
+        [("cortex-m4", "int16")],
         [*product(("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"), OTHERS)],
     ),
 )

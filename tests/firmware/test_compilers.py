@@ -86,6 +86,7 @@ def test_page_has_figures_of_all_models():
     assert set(figures()) == {(core, name) for core in CORES for name in MODELS}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "name"),
     sampled(

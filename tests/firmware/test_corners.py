@@ -22,9 +22,6 @@ VECTORS = ("add", "sub", "maximum", "minimum", "logistic", "mean", "sum")
 RUNS = sampled(
     [
         ("cortex-m4", "layers", ()),
-        ("cortex-m55", "layers", ()),
-        ("cortex-m55", "elementwise", VECTORS),
-        ("cortex-m55", "near", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],
 )

@@ -62,6 +62,7 @@ def test_limits_leave_what_is_no_number(tmp_path, core, cflags):
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.parametrize("core", BOTH)
 def test_layers_take_three_instructions_a_product_at_most(core):

@@ -78,6 +78,7 @@ def test_cepstra_and_their_budget(core, tmp_path):
     assert found.project.state_bytes + found.project.work_bytes <= MAX_RAM + 80
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("fft", sampled([1200], [64, 720, 1024, 1200]))
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_other_transforms(core, fft, tmp_path):

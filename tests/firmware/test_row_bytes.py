@@ -34,6 +34,7 @@ def layers(build):
     return graph_of({"rows": rows}, range(sampled(8, 60)), BUILDS[build])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))
 def test_rows_of_bytes_are_exact_on_the_device(tmp_path, core, way, build):
     graph, feeds = layers(build)

@@ -81,6 +81,7 @@ MEMORIES = {
 """All of them too small for ops that run one by one."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("case", "how"),
     sampled(

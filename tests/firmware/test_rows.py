@@ -109,6 +109,7 @@ def test_a_small_budget_buys_memory_with_instructions(zoo, tmp_path):
     assert report.ram.arena <= 4_300
 
 
+@pytest.mark.whole
 def test_vector_kernels_take_batches_of_fewer_rows(zoo, tmp_path):
     report, _ = emulate(zoo, "dscnn_kws", tmp_path, "cortex-m55", samples=2, max_arena=6_500)
     assert report.bit_exact

@@ -144,6 +144,7 @@ def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
         check_on_device(graph, feeds, tmp_path, "cortex-m55", optimize=optimize)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("case", "share"),
     sampled(

@@ -57,6 +57,7 @@ SAMPLE = [("cortex-m4", True, True)]
 """Core, whether outputs need no sign, and whether constants lie apart."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("core", "relu", "blob"), sampled(SAMPLE, KINDS))
 def test_layers_of_all_kinds_equal_the_references(tmp_path, core, relu, blob):
     require_core(core)
