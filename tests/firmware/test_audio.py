@@ -157,7 +157,8 @@ def test_a_model_that_keeps_state(zoo, tmp_path):
         assert found.samples > 30
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
 def test_cycles_from_one_answer_to_the_next(core, tmp_path):
     """They are those of the instructions that are counted: at least one each, and some more."""
     require_core(core)
