@@ -116,6 +116,7 @@ def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     assert small.form is pattern
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "options",
     sampled([{"blob": True}], [{"optimize": "balanced"}, {"optimize": "size"}, {"blob": True}]),
