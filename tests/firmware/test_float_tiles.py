@@ -35,7 +35,7 @@ pytestmark = pytest.mark.device
 @pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_corners_are_near_the_references(tmp_path, core):
-    graph, feeds = every_corner(1)
+    graph, feeds = every_corner()
     image, _, outputs = run_on_device(graph, feeds, tmp_path, core)
     check_image(image, find_core(core))
     for name, expected in evaluate(graph, feeds).items():
