@@ -57,7 +57,7 @@ OTHERS = {
 @pytest.mark.parametrize(
     ("core", "width"),
     sampled(
-        [("cortex-m4", "int16"), ("cortex-m55", "int4")],
+        [("cortex-m4", "int16")],
         [*product(("cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"), OTHERS)],
     ),
 )
@@ -67,8 +67,9 @@ def test_ops_of_other_widths_on_the_device(tmp_path, width, core):
     check_on_device(graph, feeds, tmp_path, core)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("make", [build_s8, build_s16])
-@pytest.mark.parametrize("core", sampled([], CORES_THAT_RUN))
+@pytest.mark.parametrize("core", CORES_THAT_RUN)
 def test_layers_with_computed_weights_on_the_device(tmp_path, make, core):
     graph, feeds = graph_of({op: CASES[op] for op in LAYERS}, SEEDS, partial(computed, make))
     check_on_device(graph, feeds, tmp_path, core)

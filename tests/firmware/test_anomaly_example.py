@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.attached import fitted, front_end_of
 from tinyrt.export import export_c
@@ -66,7 +65,8 @@ def test_every_answer_is_the_hosts(example):
     assert answered(example) == ["alarm", "all is well"]
 
 
-@pytest.mark.parametrize("core", sampled([], [CORE]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [CORE])
 def test_every_answer_to_all_that_is_unseen(core, example, train):
     require_core(core)
     np.save(example / "recording.npy", train.unseen()[0])
@@ -115,7 +115,8 @@ def test_budgets(example):
     assert found.ram.static == 0
 
 
-@pytest.mark.parametrize("core", sampled([], [CORE]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [CORE])
 def test_it_builds_with_cmake(core, example):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake on this machine")

@@ -27,7 +27,8 @@ SAMPLES = np.concatenate([mixed(6, 2_500), mixed(0, 1_500), mixed(5, 900)])
 CORES = ("cortex-m4", "cortex-m55", "cortex-m0", "rv32imc")
 
 
-@pytest.mark.parametrize("core", sampled([], [*CORES, "host"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [*CORES, "host"])
 def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", int8_net())
@@ -132,7 +133,8 @@ def wide_net():
     return quantize_graph(b.graph(y), x, QuantConfig()), PIPELINE
 
 
-@pytest.mark.parametrize("core", sampled([], ["host", *CORES]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["host", *CORES])
 def test_recordings(core, tmp_path):
     sounds = [x for x in recordings() if len(x) > 1_000]
     if not sounds:
@@ -155,7 +157,8 @@ def test_a_model_that_keeps_state(zoo, tmp_path):
         assert found.samples > 30
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
 def test_cycles_from_one_answer_to_the_next(core, tmp_path):
     """They are those of the instructions that are counted: at least one each, and some more."""
     require_core(core)

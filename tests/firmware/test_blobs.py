@@ -38,7 +38,8 @@ ROW = re.compile(
 )
 
 
-@pytest.mark.parametrize(("core", "name"), sampled([], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name"), ALL)
 def test_a_blob_costs_little(zoo, tmp_path, core, name):
     """And as much as the documentation says."""
     plain, _ = emulate(zoo, name, tmp_path / "plain", core, samples=1)
@@ -141,12 +142,10 @@ def slot_of(folder: Path, model: ExportedProject, nbytes: int) -> ExportedProjec
     return ExportedProject("slot", folder, model.core, end, *places, (), model.macs)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "name"),
-    sampled(
-        [],
-        [(core, name) for core in CORES for name in ("dscnn_kws", "resnet8")],
-    ),
+    [(core, name) for core in CORES for name in ("dscnn_kws", "resnet8")],
 )
 def test_one_image_computes_with_one_blob_and_then_another(zoo, tmp_path, monkeypatch, core, name):
     """Blobs come as data, at an address of the program's; broken ones in between change nothing.

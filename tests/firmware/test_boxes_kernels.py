@@ -94,6 +94,7 @@ def a_record(rng):
     return row, boxes.find(scores, codes if coded else None)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(CORES[:1], CORES))
 def test_boxes_are_the_hosts(core, tmp_path):
     require_core(core)
@@ -134,7 +135,8 @@ CALLS = {
 """Boxes whose scores and encodings are all 0."""
 
 
-@pytest.mark.parametrize("core", sampled([], CORES[:2]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES[:2])
 def test_the_page_has_what_calls_take(core, tmp_path):
     require_core(core)
     parts, body = [decision_costs.BEGIN], []

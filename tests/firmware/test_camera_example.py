@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.export import ExportOptions
 from tools import firmware as tool
@@ -58,7 +57,8 @@ def test_a_line_that_comes_too_early_is_noticed(tmp_path):
         tool.run(["make", "-s", "run"], folder)
 
 
-@pytest.mark.parametrize("rows", sampled([], [False]))
+@pytest.mark.whole
+@pytest.mark.parametrize("rows", [False])
 def test_the_image_may_be_held_too(rows):
     require_core(CORE)
     options = ExportOptions(input_rows=rows)

@@ -86,6 +86,7 @@ def test_page_has_figures_of_all_models():
     assert set(figures()) == {(core, name) for core in CORES for name in MODELS}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "name"),
     sampled(
@@ -104,9 +105,10 @@ def test_other_compilers_code_is_nearly_as_fast(zoo, tmp_path, core, name):
         assert abs(count / by_gcc - shown[compiler]) <= ROUNDED, compiler
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "compiler"),
-    sampled([], [(core, compiler) for core in CORES for compiler in COMPILERS]),
+    [(core, compiler) for core in CORES for compiler in COMPILERS],
 )
 def test_weights_of_four_bits_are_exact(zoo, tmp_path, core, compiler):
     """All layers' outputs: the last ones are the same for many others."""

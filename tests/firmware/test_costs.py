@@ -219,6 +219,7 @@ TILES = {
 TILES_TOLERANCE = 0.01
 
 
+@pytest.mark.whole
 def test_tiles_cost_what_their_formula_says(core, monkeypatch):
     target = target_of(find_core(core), Optimize.BALANCED)
     graph, _ = graph_of(TILES)

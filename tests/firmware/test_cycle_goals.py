@@ -3,7 +3,6 @@
 import pytest
 
 from benchmarks.cycles import SLOW, measure
-from tests.sampling import sampled
 
 MOST = {
     "dscnn_kws": 4_760_000,
@@ -23,7 +22,8 @@ MORE = 1.04
 """Waits for constants to those for its weights: biases, and lines that begin before."""
 
 
-@pytest.mark.parametrize("model", sampled([], [*MOST]))
+@pytest.mark.whole
+@pytest.mark.parametrize("model", [*MOST])
 def test_upper_ends_are_kept(zoo, model):
     _, cycles = measure(zoo, model, "cortex-m4", SLOW)
     assert cycles.high <= MOST[model]

@@ -148,9 +148,10 @@ def test_an_emulator_without_plugins_gives_a_wider_range(told, zoo, tmp_path, mo
     assert wide.cycles.cycles.low > 0.4 * wide.instructions
 
 
+@pytest.mark.whole
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("core", sampled([], ["cortex-m4"]))
+@pytest.mark.parametrize("core", ["cortex-m4"])
 def test_an_inference_in_slices_has_its_cycles_without_those_of_timing_slices(zoo, tmp_path, core):
     options = {"samples": 1, "cycles": Timing(), "slices": 50_000}
     sliced, _ = emulate(zoo, MODEL, tmp_path, core, **options)

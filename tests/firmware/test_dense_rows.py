@@ -26,6 +26,7 @@ def row(taps, c_out):
     return lambda _: case
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("build", "way"),
     sampled([("relu", WAYS[1])], [*product(BUILDS, WAYS)]),

@@ -135,6 +135,7 @@ def test_a_bad_update_changes_nothing(tmp_path):
     assert first != second
 
 
+@pytest.mark.whole
 def test_tasks_interrupt_each_other(tmp_path):
     printed = built("rtos", tmp_path).printed
     heard = api.listen_model(tool.KEYWORDS, tool.WORDS)
@@ -235,7 +236,8 @@ def test_an_example_is_short_and_whole(name):
     assert {file for file in there if f"`{file}`" not in readme} == set()
 
 
-@pytest.mark.parametrize(("example", "core"), sampled([], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("example", "core"), ALL)
 def test_it_builds_with_cmake(example, core, tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake on this machine")

@@ -208,7 +208,8 @@ def test_code_in_slices_is_exact_under_any_flags(halves, tmp_path, monkeypatch, 
     run_and_compare(program, expected, tmp_path, project)
 
 
-@pytest.mark.parametrize(("core", "name"), sampled([], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name"), ALL)
 def test_code_that_reads_a_blob_is_exact_under_any_flags(halves, tmp_path, core, name):
     check(*halves[1], tmp_path, core, FLAGS[name], blob=True)
 
@@ -290,9 +291,10 @@ CLANG_FLAGS = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "name"),
-    sampled([], [(core, name) for core in CORES for name in CLANG_FLAGS]),
+    [(core, name) for core in CORES for name in CLANG_FLAGS],
 )
 def test_code_is_exact_from_clang(halves, tmp_path, core, name):
     program, expected = halves[core == "cortex-m55"]

@@ -24,7 +24,8 @@ WITH_CONSTANTS = ("conv2d", "depthwise_conv2d", "fully_connected", "svdf", "tran
 OTHERS = ("batch_matmul", "logistic", "softmax", "mean", "unidirectional_sequence_lstm")
 
 
-@pytest.mark.parametrize("core", sampled([], ONE_OF_EACH_KIND))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ONE_OF_EACH_KIND)
 def test_ops_that_read_a_blob_answer_the_same(tmp_path, core):
     graph, feeds = all_float_ops(range(1), F32_OPS)
     _, _, plain = run_on_device(graph, feeds, tmp_path / "plain", core)

@@ -16,7 +16,7 @@ BOTH = sampled(["cortex-m55"], CORES)
 """One with assembly for the unit, one with vectors."""
 
 FLAGS = ("", "-DTINYRT_NO_ASM", "-O0")
-SAMPLE = [("cortex-m4", ""), ("cortex-m55", "")]
+SAMPLE = [("cortex-m4", "")]
 
 MOST = 3.0
 """Instructions of a multiplication and an addition."""
@@ -32,9 +32,10 @@ MOST_OF_FEW = {
 pytestmark = pytest.mark.device
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_corners_are_near_the_references(tmp_path, core):
-    graph, feeds = every_corner(sampled(8, 1))
+    graph, feeds = every_corner()
     image, _, outputs = run_on_device(graph, feeds, tmp_path, core)
     check_image(image, find_core(core))
     for name, expected in evaluate(graph, feeds).items():
@@ -62,6 +63,7 @@ def test_limits_leave_what_is_no_number(tmp_path, core, cflags):
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.parametrize("core", BOTH)
 def test_layers_take_three_instructions_a_product_at_most(core):

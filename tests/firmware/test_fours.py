@@ -52,6 +52,7 @@ def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
     check_way(graph, feeds, tmp_path, core, way)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("way", sampled([""], WAYS))
 def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, way):
     _, _, outputs = run_on_device(*thresholds.layer(), tmp_path, "cortex-m3", way)

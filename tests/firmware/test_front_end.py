@@ -67,7 +67,8 @@ CEPSTRA = {"cortex-m0": 173_000, "cortex-m4": 43_500, "cortex-m55": 14_700, "rv3
 """Core -> most instructions of a frame of 480 samples, all of them new, and 13 coefficients."""
 
 
-@pytest.mark.parametrize("core", sampled([], [*CEPSTRA]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [*CEPSTRA])
 def test_cepstra_and_their_budget(core, tmp_path):
     clips = np.stack([mixed(s, 480) for s in range(sampled(7, 1_000))])
     found = run_on_core(LogMel(coefficients=13), clips, core, tmp_path)
@@ -77,6 +78,7 @@ def test_cepstra_and_their_budget(core, tmp_path):
     assert found.project.state_bytes + found.project.work_bytes <= MAX_RAM + 80
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("fft", sampled([1200], [64, 720, 1024, 1200]))
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_other_transforms(core, fft, tmp_path):
@@ -94,8 +96,9 @@ OTHERS = {
 """Core and compiler -> how it builds a project, and most instructions to those of GCC's code."""
 
 
+@pytest.mark.whole
 @pytest.mark.slow
-@pytest.mark.parametrize(("core", "compiler"), sampled([], OTHERS))
+@pytest.mark.parametrize(("core", "compiler"), OTHERS)
 def test_other_compilers_make_the_same_features(core, compiler, tmp_path):
     prepare, most = OTHERS[core, compiler]
     clips = np.stack([mixed(s, 480) for s in range(14)])

@@ -87,11 +87,13 @@ def test_weighted_ops(makes, cflags, tmp_path):
     check_programs(makes, 1, tmp_path, cflags)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("cflags", FORMS)
 def test_wide_weighted_ops(cflags, tmp_path):
     check_programs([wide_weighted], 7, tmp_path, cflags, build_s16)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("cflags", FORMS)
 def test_wide_lstms(cflags, tmp_path):
     check_programs([lstm], 8, tmp_path, cflags, build_s16)
@@ -104,6 +106,7 @@ def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     check_programs([depthwise_planes], 3, tmp_path, cflags)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("stride", sampled([2], [1, 2]))
 def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monkeypatch):
     """Bands of several pairs of lines that share some, and a last one with a single line."""
@@ -117,6 +120,7 @@ def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monk
     check_on_device(built.graph, built.feeds, tmp_path, CORE, slices=1000)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "makes", together(add, average_pool2d, few_averages, max_pool2d, batch_matmul), ids=name_of
 )
@@ -124,6 +128,7 @@ def test_other_ops(makes, tmp_path):
     check_programs(makes, 2, tmp_path)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("makes", together(wide_pair, wide_pool, softmax), ids=name_of)
 def test_wide_ops(makes, tmp_path):
     """Arrays of extremes and scales that are far too fine are among the cases."""
@@ -133,7 +138,7 @@ def test_wide_ops(makes, tmp_path):
 WINDOWS = [(4, 5), (2, 11), (19, 19), (2, 181), (33, 11)]
 
 
-@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+@pytest.mark.parametrize("dtype", sampled([DType.INT16], [DType.INT8, DType.INT16]))
 def test_means_of_extremes_are_exact(dtype, tmp_path):
     """The greatest sums that there are, and some around them, of windows around both bounds."""
     check_together({str(w): mean_of_extremes(w, dtype) for w in WINDOWS}, tmp_path, CORE)
@@ -158,6 +163,7 @@ def check_together(made, folder, core):
     check_on_device(*one_graph(made), folder, core)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled([CORE], [CORE, "cortex-m4", "cortex-m3"]))
 def test_halves_of_wide_pairs_are_rounded_away_from_zero(core, tmp_path):
     """Scales are powers of two: a sum is halved, a product halved twice, and rounded each time."""
@@ -178,6 +184,7 @@ def halved(op, attrs):
     return Built(graph, feeds)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled([CORE], [CORE, "cortex-m4", "cortex-m3"]))
 def test_what_cancels_out_leaves_nothing(core, tmp_path):
     """The output's scale is as fine as may be: no shift goes right, and one step is seen."""

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.export import export_c
 
@@ -45,7 +44,8 @@ def printed(text):
     return [int(at) for at, _, _ in lines], scores, [word for _, _, word in lines]
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_every_answer_is_the_hosts(core, example):
     require_core(core)
     export_c(example / "keywords.tflite", example / "exported", core=core)
@@ -63,7 +63,8 @@ def test_every_answer_is_the_hosts(core, example):
     assert [word for word in words if word] == ["yes", "stop", "go"]
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_budgets(core, example):
     require_core(core)
     model, sound = example / "keywords.tflite", example / "words.wav"
@@ -81,7 +82,8 @@ def test_budgets(core, example):
     assert found.instructions / seconds <= M4_HZ / 4 / 1.5
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_it_builds_with_cmake(core, example):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake on this machine")

@@ -12,7 +12,6 @@ from tests.export.layouts.stand_ins import by_cmake
 from tests.firmware.device import check_image, require_core
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
-from tests.sampling import sampled
 from tinyrt.emulate import build_image, image, run_image
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.export import ExportOptions, export_graph, find_core
@@ -22,9 +21,10 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 pytestmark = [pytest.mark.device, pytest.mark.slow]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("layout", "core"),
-    sampled([], [("zephyr", "cortex-m4"), ("esp-idf", "rv32imc")]),
+    [("zephyr", "cortex-m4"), ("esp-idf", "rv32imc")],
 )
 def test_answers_are_the_hosts(layout, core, tmp_path, monkeypatch):
     require_tool("cmake")

@@ -60,7 +60,8 @@ def test_memory_is_in_its_budget_before_anything_runs(tmp_path):
     assert 0.9 * RAM < project.arena_bytes + project.audio.state_bytes <= RAM
 
 
-@pytest.mark.parametrize("core", sampled([], [*LIMITS]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [*LIMITS])
 def test_budgets(core, tmp_path):
     require_core(core)
     front = Motion()

@@ -10,7 +10,6 @@ import pytest
 
 from tests.firmware.device import require_core
 from tests.firmware.test_keyword_spotting import printed
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.export import export_c
 from tools.firmware_accuracy import told_right, trained_by
@@ -63,7 +62,8 @@ def answered(example, core):
     return words
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_every_answer_is_the_hosts(core, example):
     require_core(core)
     told = [word for word in answered(example, core) if word]
@@ -109,7 +109,8 @@ def page():
     return " ".join((EXAMPLE / "README.md").read_text(encoding="utf-8").split())
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_budgets(core, example):
     require_core(core)
     found = api.emulate_recording(
@@ -124,7 +125,8 @@ def test_budgets(core, example):
     assert found.ram.static == 0
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_a_sample_that_comes_too_early_is_noticed(core, example):
     """With 13 us between samples there is no time for an answer."""
     require_core(core)
@@ -138,7 +140,8 @@ def test_a_sample_that_comes_too_early_is_noticed(core, example):
     assert "a sample came too early" in done.stdout
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_it_builds_with_cmake(core, example):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake on this machine")

@@ -49,7 +49,7 @@ def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_narrow_filters_take_half_the_bytes(zoo, tmp_path, core):
-    for name in MODELS:
+    for name in sampled(MODELS[:2], MODELS):
         twin = narrow_twin(zoo / "models" / f"{name}_int8.tflite")
         project = export_graph(twin, tmp_path / name, core=core)
         weights = sum(n.input(1).size for n in twin.bound() if OPS[n.op].int4_weights)
@@ -72,7 +72,8 @@ LSTMS = [
 """Core, model of one op, and most instructions to those of its int8 twin."""
 
 
-@pytest.mark.parametrize(("core", "name", "most"), sampled([], LSTMS))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name", "most"), LSTMS)
 def test_narrow_lstms_are_about_as_fast(zoo, tmp_path, core, name, most):
     path = zoo / "models" / "kernels" / f"{name}.tflite"
     twin = save_tflite(narrow_twin(path), tmp_path / f"{name}.tflite")

@@ -33,6 +33,7 @@ def layers(build):
     return graph, feeds, evaluate(graph, feeds)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("build", "core", "way"),
     sampled(

@@ -11,6 +11,7 @@ from tests.sampling import sampled
 from tinyrt.export import bundle
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "core",
     sampled(["cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"]),

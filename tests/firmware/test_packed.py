@@ -39,6 +39,7 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES_THAT_RUN))
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
@@ -52,6 +53,7 @@ def test_outputs_that_need_no_sign_on_the_device(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
 def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, core):
     check_on_device(*thresholds.layer(), tmp_path, core)

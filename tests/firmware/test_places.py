@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from tests.firmware.device import require_core
 from tests.ops.peers import run_litert
-from tests.sampling import sampled
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import Model
@@ -59,15 +58,13 @@ def model(path: Path, kind: str) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("kind", "scheme", "core"),
-    sampled(
-        [],
-        [
-            *(("classifier", "int8", "cortex-m4"), ("segmentation", "int8", "cortex-m55")),
-            ("segmentation", "int16x8", "cortex-m0"),
-        ],
-    ),
+    [
+        *(("classifier", "int8", "cortex-m4"), ("segmentation", "int8", "cortex-m55")),
+        ("segmentation", "int16x8", "cortex-m0"),
+    ],
 )
 def test_places_from_end_to_end(tmp_path, kind, scheme, core):
     require_core(core)

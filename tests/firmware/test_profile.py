@@ -70,6 +70,7 @@ def test_other_files_are_refused(tmp_path):
         load_baseline(tmp_path / "figures.json")
 
 
+@pytest.mark.whole
 def test_profile_does_not_change_the_answers(zoo, tmp_path):
     plain, _ = emulate(zoo, "autoencoder_ad", tmp_path / "plain", samples=1)
     profiled, _ = emulate(zoo, "autoencoder_ad", tmp_path / "profiled", samples=1, profile=True)

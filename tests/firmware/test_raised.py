@@ -136,7 +136,7 @@ ALL = [
 
 
 @pytest.mark.device
-@pytest.mark.parametrize(("core", "total", "scale", "activation"), sampled([*ALL[:5:4]], ALL))
+@pytest.mark.parametrize(("core", "total", "scale", "activation"), sampled(ALL[:1], ALL))
 def test_the_greatest_accumulators_are_exact(core, total, scale, activation, tmp_path):
     row = weights_that_add_up_to(total)
     most = (1 << 30 if core == "cortex-m0" else 1 << 31) - (total << 15) - 1

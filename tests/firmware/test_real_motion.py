@@ -67,7 +67,8 @@ def test_people_are_told_right(watch, model):
     assert (np.array(found) == y).sum() >= 38
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_a_core_answers_recordings_as_the_host_does(core, watch, model):
     require_core(core)
     _, (x, y) = watch

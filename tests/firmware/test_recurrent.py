@@ -46,6 +46,7 @@ SOME = [
 ]
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m4", "cortex-m55"]))
 @pytest.mark.parametrize("first", sampled([0], range(PROGRAMS)))

@@ -34,13 +34,15 @@ def layers(build):
     return graph_of({"rows": rows}, range(sampled(8, 60)), BUILDS[build])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))
 def test_rows_of_bytes_are_exact_on_the_device(tmp_path, core, way, build):
     graph, feeds = layers(build)
     check_way(graph, feeds, tmp_path, core, way)
 
 
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_rows_in_parts_are_exact_on_the_device(tmp_path, monkeypatch, core):
     monkeypatch.setattr(slices, "divided", smallest)
     graph, feeds = layers("random")

@@ -41,16 +41,14 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
     )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "seed", "how"),
-    sampled(
-        [],
-        [
-            (*net, how)
-            for net in [*product(("cortex-m0", "cortex-m4", "cortex-m55"), [13]), ("cortex-m4", 50)]
-            for how in ("by_rows", "input_rows")
-        ],
-    ),
+    [
+        (*net, how)
+        for net in [*product(("cortex-m0", "cortex-m4", "cortex-m55"), [13]), ("cortex-m4", 50)]
+        for how in ("by_rows", "input_rows")
+    ],
 )
 def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):
     graph, plan = several_segments(core, seed)
@@ -83,6 +81,7 @@ MEMORIES = {
 """All of them too small for ops that run one by one."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("case", "how"),
     sampled(
@@ -116,7 +115,8 @@ def keeping_net():
     return verify(replace(graph, states=(("before", after),)))
 
 
-@pytest.mark.parametrize("how", sampled([], ["held", "pushed"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("how", ["held", "pushed"])
 def test_rows_go_with_states(tmp_path, how):
     graph, wanted = keeping_net(), {"input_rows": True} if how == "pushed" else {}
     report = emulate(tmp_path, graph, "cortex-m4", samples=5, max_arena=1_100, **wanted)

@@ -46,9 +46,10 @@ PLAINER = {
 no tiles, depthwise lines go one at a time, and windows in colour are not widened where they lie."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "name"),
-    sampled([], [*BY_ROWS]),
+    [*BY_ROWS],
 )
 def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, by_rows=True)
@@ -58,7 +59,8 @@ def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     )
 
 
-@pytest.mark.parametrize(("core", "name"), sampled([], [*INPUT_ROWS]))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name"), [*INPUT_ROWS])
 def test_models_take_their_input_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, input_rows=True)
     assert report.ram.arena == plan_pushed(graph, kernels_for(core)).arena_bytes
@@ -107,6 +109,7 @@ def test_a_small_budget_buys_memory_with_instructions(zoo, tmp_path):
     assert report.ram.arena <= 4_300
 
 
+@pytest.mark.whole
 def test_vector_kernels_take_batches_of_fewer_rows(zoo, tmp_path):
     report, _ = emulate(zoo, "dscnn_kws", tmp_path, "cortex-m55", samples=2, max_arena=6_500)
     assert report.bit_exact

@@ -147,6 +147,7 @@ def test_layers_on_vectors_cost_what_is_said():
     assert not {name: r for name, r in ratios.items() if not 0.85 <= r <= most[name]}
 
 
+@pytest.mark.whole
 def test_channels_that_are_left_of_four_cost_what_is_said():
     require_core("cortex-m4")
     left = {name: layer for name, layer in POOLS.items() if "7, int16" in name}
@@ -155,12 +156,10 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.15}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("core", "blob"),
-    sampled(
-        [],
-        [(core, blob) for core in CORES for blob in (False, True)],
-    ),
+    [(core, blob) for core in CORES for blob in (False, True)],
 )
 def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
     """In groups, with dilation, and where later weights may be others."""
@@ -181,6 +180,7 @@ def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
     assert not {name: r for name, r in ratios.items() if not LEAST <= r <= MOST_OF_WIDE}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], CORES))
 def test_general_kernels_on_int16_cost_what_is_said(core):
     require_core(core)
@@ -190,6 +190,7 @@ def test_general_kernels_on_int16_cost_what_is_said(core):
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.4}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_functions_of_int16_cost_what_is_said(core):
     require_core(core)

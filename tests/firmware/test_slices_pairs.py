@@ -9,7 +9,6 @@ from tests.c.conformance import graph_of
 from tests.c.packed_cases import relu_outputs
 from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
-from tests.sampling import sampled
 from tinyrt.backends.c.blocks import fours
 from tinyrt.backends.c.parts.cutting import Part
 from tinyrt.export import ExportOptions, export_graph, slices
@@ -65,7 +64,8 @@ def units(call, cut_of_call):
     return [cut.part(i, i + 1) for i in range(cut.units)] if cut else [call]
 
 
-@pytest.mark.parametrize(("core", "build"), sampled([], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "build"), ALL)
 def test_pairs_in_two_rows_answer_as_whole_layers(tmp_path, monkeypatch, core, build):
     monkeypatch.setattr(slices, "divided", halves)
     monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)

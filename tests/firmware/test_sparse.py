@@ -116,6 +116,7 @@ def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     assert small.form is pattern
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "options",
     sampled([{"blob": True}], [{"optimize": "balanced"}, {"optimize": "size"}, {"blob": True}]),
@@ -128,7 +129,8 @@ def test_sparse_kernels_with_vectors_on_the_device(tmp_path, options):
         check_on_device(graph, feeds, tmp_path, "cortex-m55", **options)
 
 
-@pytest.mark.parametrize("optimize", sampled([], ["balanced", "size"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("optimize", ["balanced", "size"])
 def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
     """Chains of code of every length, behind any number of turns, for two rows and for one."""
     most, rng = 24, np.random.default_rng(5)
@@ -143,6 +145,7 @@ def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
         check_on_device(graph, feeds, tmp_path, "cortex-m55", optimize=optimize)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("case", "share"),
     sampled(

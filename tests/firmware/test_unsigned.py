@@ -41,8 +41,9 @@ def test_the_page_has_every_layer_within_its_limit():
     assert not {k: v for k, v in rows.items() if v > DEARER.get(k, MOST[k[0]])}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("blob", sampled([True], [False, True]), ids=lambda b: "blob" if b else "")
-@pytest.mark.parametrize("core", sampled([], CORES))
+@pytest.mark.parametrize("core", CORES)
 def test_layers_cost_what_the_page_says(core, blob):
     require_core(core)
     rows = told()
@@ -56,6 +57,7 @@ SAMPLE = [("cortex-m4", True, True)]
 """Core, whether outputs need no sign, and whether constants lie apart."""
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("core", "relu", "blob"), sampled(SAMPLE, KINDS))
 def test_layers_of_all_kinds_equal_the_references(tmp_path, core, relu, blob):
     require_core(core)

@@ -24,6 +24,7 @@ LIMITS = {
 NAMES = ("conv 3 x 3, int16", "conv 1 x 1, int16", "depthwise 3 x 3, int16")
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], [*LIMITS]))
@@ -46,6 +47,7 @@ FUNCTIONS = {
 FUNCTION_NAMES = ("logistic, int16", "tanh, int16", "softmax, 64 rows of 64, int16")
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], [*FUNCTIONS]))

@@ -8,7 +8,6 @@ from tests.c.test_lint import CLANG
 from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.firmware.device import require_core
 from tests.firmware.test_wide import wide
-from tests.sampling import sampled
 from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.export import export_graph
@@ -38,9 +37,10 @@ def layers():
     }
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.device
-@pytest.mark.parametrize(("core", "build"), sampled([], ALL))
+@pytest.mark.parametrize(("core", "build"), ALL)
 def test_answers_are_the_same(core, build, tmp_path):
     require_core(core)
     graph, feeds = graph_of(layers())

@@ -52,7 +52,8 @@ def test_device_answers_what_is_golden(zoo, tmp_path, name):
 OTHERS = ["cortex-m7", "cortex-m33", "cortex-m0", "cortex-m3", "cortex-m55"]
 
 
-@pytest.mark.parametrize("core", sampled([], OTHERS))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", OTHERS)
 def test_every_core_gives_the_same_answers(zoo, tmp_path, core):
     report, _ = emulate(zoo, "autoencoder_ad", tmp_path, core)
     assert report.bit_exact
