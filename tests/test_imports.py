@@ -116,6 +116,7 @@ def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled)
         gc.unfreeze()
 
 
+@pytest.mark.whole
 def test_looking_at_a_model_loads_no_compiler(tmp_path):
     from tests.graphs import small_cnn
     from tinyrt.convert.tflite.writer import save_tflite

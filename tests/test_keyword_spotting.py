@@ -65,6 +65,7 @@ def usual(zoo, speech):
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", sampled(NAMES[1:2], NAMES))
+@pytest.mark.whole
 def test_from_onnx_to_device(zoo, speech, usual, name):
     quantized, reference = usual(name), zoo / "models" / "dscnn_kws_float.tflite"
     found = _json("eval", quantized, "-d", speech / "test.npz", "--against", reference)

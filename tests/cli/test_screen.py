@@ -88,7 +88,7 @@ def harmless(graph):
     return Graph(graph.name, of(graph.inputs), of(graph.outputs), values, nodes, graph.states)
 
 
-@pytest.mark.parametrize("first", range(0, len(ATTACKS), sampled(12, 6)))
+@pytest.mark.parametrize("first", range(0, len(ATTACKS), sampled(24, 6)))
 def test_pages_show_nothing_of_a_name_but_harmless_characters(tmp_path, first):
     """They are what they are for a model with names of such characters, in every byte."""
     save_tflite(dense(), tmp_path / "net.tflite")

@@ -70,6 +70,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("name", sampled(MODELS[3:4], MODELS))
+@pytest.mark.whole
 def test_zoo_models_compile_without_a_warning(zoo, name, arch):
     program = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite"))
     compiled = compile_source(program.source, arch)

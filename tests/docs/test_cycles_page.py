@@ -74,6 +74,7 @@ CASES = sampled(
 @pytest.mark.device
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "core"), CASES)
+@pytest.mark.whole
 def test_the_ranges_are_those_of_today_s_code(zoo, model, core):
     require_core(core)
     row = ROWS[model, core]

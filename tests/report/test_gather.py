@@ -191,6 +191,7 @@ MODELS = ("dscnn_kws", "autoencoder_ad", "mobilenet_vww", "resnet8", "streaming_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sampled(MODELS[:1], MODELS))
+@pytest.mark.whole
 def test_pages_of_models_of_the_zoo_are_small(name, zoo, tmp_path):
     page, model = tmp_path / "r.html", zoo / f"models/{name}_int8.tflite"
     report = write_report(model, page, cores=["m4", "m55"], estimate=True)

@@ -35,6 +35,7 @@ end:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "core"), sampled(SAMPLE, EXPORTS))
+@pytest.mark.whole
 def test_what_is_found_is_meant_so(zoo, tmp_path, what, core):
     require_tool("cppcheck")
     figures = load()
