@@ -27,7 +27,8 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(["dscnn_kws"], MODELS))
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.whole
 def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
     program = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite"), MODELS[name])
     device = WatchedDevice(program, tmp_path)
