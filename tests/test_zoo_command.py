@@ -155,6 +155,7 @@ def run(folder, *options, **variables):
     [(), pytest.param(("-p", "xdist", "-n", "2"), marks=pytest.mark.whole)],
     ids=["one process", "workers"],
 )
+@pytest.mark.whole
 def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
     result = run(tmp_path, *options)
     assert result.returncode == 0, result.stdout + result.stderr
