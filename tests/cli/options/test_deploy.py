@@ -316,7 +316,6 @@ def test_the_emulator_is_given_as_long_as_asked(made, monkeypatch):
 @pytest.mark.device
 @pytest.mark.slow
 @shows("emulate", "profile")
-@pytest.mark.whole
 def test_ops_are_counted_on_request(made):
     arguments = ("emulate", made.int8, "--samples", "1")
     plain = call_json(*arguments)
