@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.sampling import sampled
+
 
 def _modules_after(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint(*sys.modules)"
@@ -49,6 +51,7 @@ def test_help_loads_the_command_line_alone():
     assert not {"numpy", "numba", "rich", "jinja2", "tflite", "onnx", "pydantic"} & modules
 
 
+@pytest.mark.whole
 def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
     """What makes the first answer late: LLVM, templates, passes and the training core."""
     import numpy as np
@@ -116,6 +119,7 @@ def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled)
         gc.unfreeze()
 
 
+@pytest.mark.whole
 def test_looking_at_a_model_loads_no_compiler(tmp_path):
     from tests.graphs import small_cnn
     from tinyrt.convert.tflite.writer import save_tflite
@@ -143,7 +147,7 @@ FOR_TYPES = {
 """Modules -> others that only their signatures name; what is called imports them."""
 
 
-@pytest.mark.parametrize("names", FOR_TYPES)
+@pytest.mark.parametrize("names", sampled([*FOR_TYPES][:1], [*FOR_TYPES]))
 def test_what_only_types_name_is_not_imported(names):
     assert not FOR_TYPES[names] & _modules_after(f"import {names}")
 

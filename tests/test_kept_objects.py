@@ -50,6 +50,7 @@ def changed(project, name, old, new):
 
 
 @needs_a_compiler
+@pytest.mark.whole
 def test_objects_are_those_that_would_be_compiled(tmp_path):
     """Of a model of the same ops: all but its own code and weights are there already."""
     first, second = (exported(tmp_path / f"seed{seed}", seed) for seed in (0, 1))

@@ -64,7 +64,8 @@ def usual(zoo, speech):
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("name", sampled(NAMES[1:2], NAMES))
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.whole
 def test_from_onnx_to_device(zoo, speech, usual, name):
     quantized, reference = usual(name), zoo / "models" / "dscnn_kws_float.tflite"
     found = _json("eval", quantized, "-d", speech / "test.npz", "--against", reference)

@@ -35,6 +35,7 @@ def no_plugins(monkeypatch):
         (["test_twice"], "test_twice.py::test_it"),
     ],
 )
+@pytest.mark.whole
 def test_a_fault_is_noticed_by_who_fails_by_it_alone(tmp_path: Path, names, by):
     for name, text in {"module": MODULE, **TESTS}.items():
         (tmp_path / f"{name}.py").write_text(text)

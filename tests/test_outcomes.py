@@ -78,6 +78,7 @@ def written(folder: Path) -> list[str]:
     return (folder / "tests" / "outcomes" / "modules.txt").read_text().split("\n\n")
 
 
+@pytest.mark.whole
 def test_outcomes_are_written_until_each_line_has_enough_and_then_compared(folder):
     said = run(folder, "--write-outcomes", "-rP")
     assert "1 failed, 7 passed" in said

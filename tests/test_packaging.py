@@ -87,6 +87,7 @@ print(*sorted(path for path in opened if path.startswith(root)), sep="\\n")
 """Exports for cores and ecosystems; prints which files of the folder it read."""
 
 
+@pytest.mark.whole
 def test_what_is_read_at_run_time_is_in_the_wheel(wheel_files, tmp_path):
     save_tflite(small_cnn(), tmp_path / "net.tflite")
     command = [sys.executable, "-c", WATCHED, str(ROOT), str(tmp_path / "net.tflite")]

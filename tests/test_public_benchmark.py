@@ -178,6 +178,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_a_folder_becomes_a_table(folder, tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
     page.write_text("Before\n<!-- models -->\n<!-- end of models -->\nafter\n")

@@ -70,6 +70,7 @@ def texts(folder: Path) -> str:
     return (folder / "tests" / "texts" / "convert.txt").read_text()
 
 
+@pytest.mark.whole
 def test_entries_are_written_then_compared_then_missed(folder):
     assert run(folder, "--write-refusals")[0] == 0
     assert texts(folder) == f"{MISSING}\n{EMPTY}"

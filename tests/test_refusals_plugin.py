@@ -114,6 +114,7 @@ OF_SOME = [("-k", "first or second"), ("tests/test_madeup.py",)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", sampled(OF_SOME[:1], OF_SOME))
+@pytest.mark.whole
 def test_a_run_of_some_tests_says_nothing_unless_asked(folder, options):
     assert run(folder, *options) == (0, [])
     status, unread = run(folder, *options, "--unread-refusals=madeup")

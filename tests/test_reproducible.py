@@ -54,6 +54,7 @@ def usual_digests(out):
     return digests_of(out)
 
 
+@pytest.mark.whole
 def test_settings_of_a_process_and_its_libraries_change_no_byte(tmp_path):
     usual = usual_digests(tmp_path / "usual")
     assert len(usual) > 50

@@ -155,6 +155,7 @@ def run(folder, *options, **variables):
     [(), pytest.param(("-p", "xdist", "-n", "2"), marks=pytest.mark.whole)],
     ids=["one process", "workers"],
 )
+@pytest.mark.whole
 def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
     result = run(tmp_path, *options)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -167,6 +168,7 @@ def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
 @pytest.mark.parametrize(
     "variable", ["CI", pytest.param("TINYRT_REQUIRE_ZOO", marks=pytest.mark.whole)]
 )
+@pytest.mark.whole
 def test_where_the_zoo_is_required_its_absence_fails_the_run(tmp_path, variable):
     result = run(tmp_path, **{variable: "1"})
     assert result.returncode != 0
@@ -181,6 +183,7 @@ def test_a_folder_that_is_no_zoo_ends_the_run(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_files_that_nobody_publishes_are_counted_apart(tmp_path, zoo):
     """In a zoo of links to all that is published."""
     for file in [s.file for s in tool.published()]:

@@ -185,6 +185,7 @@ def test_a_front_end_is_counted_along():
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_costs_with_a_front_end_are_those_of_an_emulation():
     graph, pipeline = movements()
     recording = np.load(MOVEMENTS.with_name("recording.npy"))[:400]

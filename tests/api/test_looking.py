@@ -72,6 +72,7 @@ def test_frames_from_files_and_arrays(eyes, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_rows_are_pushed_where_an_emulation_asks_for_them(eyes, tmp_path):
     """The program of this machine: the image is then not in the arena."""
     np.save(tmp_path / "f.npy", frames_of(GREY, 3))

@@ -88,7 +88,7 @@ def harmless(graph):
     return Graph(graph.name, of(graph.inputs), of(graph.outputs), values, nodes, graph.states)
 
 
-@pytest.mark.parametrize("first", range(0, len(ATTACKS), sampled(12, 6)))
+@pytest.mark.parametrize("first", range(0, len(ATTACKS), sampled(24, 6)))
 def test_pages_show_nothing_of_a_name_but_harmless_characters(tmp_path, first):
     """They are what they are for a model with names of such characters, in every byte."""
     save_tflite(dense(), tmp_path / "net.tflite")
@@ -280,7 +280,7 @@ def test_a_reader_that_leaves_is_no_error():
     process.wait()
 
 
-@pytest.mark.parametrize("rows", [[], ["--by-rows"]])
+@pytest.mark.parametrize("rows", sampled([["--by-rows"]], [[], ["--by-rows"]]))
 def test_the_bound_is_that_of_the_rows_where_ops_run_row_by_row(made, tmp_path, rows, monkeypatch):
     """In every table that has one, of one model and of several."""
     monkeypatch.chdir(tmp_path)

@@ -69,7 +69,8 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("name", sampled(MODELS[3:4], MODELS))
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.whole
 def test_zoo_models_compile_without_a_warning(zoo, name, arch):
     program = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite"))
     compiled = compile_source(program.source, arch)
@@ -86,7 +87,8 @@ def test_zoo_models_compile_without_a_warning(zoo, name, arch):
 LAYOUTS = [pytest.param(LATENCY, id="latency"), pytest.param(Shape(fused=False), id="op by op")]
 
 
-@pytest.mark.parametrize("shape", sampled(LAYOUTS[:1], LAYOUTS))
+@pytest.mark.parametrize("shape", LAYOUTS)
+@pytest.mark.whole
 def test_every_layout_compiles_without_a_warning(zoo, shape):
     """With registers for as many threads as it has."""
     program = generate(read_tflite(zoo / "models" / "dscnn_kws_int8.tflite"), shape)

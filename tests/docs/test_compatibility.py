@@ -4,7 +4,6 @@ import pytest
 
 from benchmarks.public import PAGE, Options, header, line_of, models_in, row_of
 from benchmarks.public_answers import RULES
-from tests.sampling import sampled
 from tools.zoo import published
 
 ROWS = {
@@ -12,11 +11,6 @@ ROWS = {
     for line in PAGE.read_text(encoding="utf-8").partition("<!-- models -->")[2].splitlines()
     if line.startswith("| `") and (cells := line.strip("| \n").split(" | "))
 }
-ON_CORE = "tflite-micro__add0.tflite"
-SAMPLE = [
-    "LiteRT__simple_add_op.sm8750.tflite",
-    "micro-wake-word-models__vad.tflite",
-]
 
 
 def test_the_page_has_a_row_for_each_model(zoo):
@@ -27,7 +21,8 @@ def test_the_page_has_a_row_for_each_model(zoo):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(SAMPLE, list(ROWS)))
+@pytest.mark.parametrize("name", list(ROWS))
+@pytest.mark.whole
 def test_the_page_says_what_becomes_of_models(name, zoo):
     path = zoo / "models" / "public" / name
     if not path.is_file():
@@ -44,7 +39,8 @@ def test_the_page_says_what_becomes_of_models(name, zoo):
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled([ON_CORE], list(ROWS)))
+@pytest.mark.parametrize("name", list(ROWS))
+@pytest.mark.whole
 def test_the_page_says_what_models_cost_on_the_core(name, zoo):
     path = zoo / "models" / "public" / name
     if not path.is_file():

@@ -9,7 +9,6 @@ from benchmarks.cycles import rows_of as rows_in
 from tests.docs.pages import rows_of
 from tests.firmware.device import require_core
 from tests.firmware.test_cut_channels import INSTRUCTIONS
-from tests.sampling import sampled
 from tinyrt.cli.cycles import timing_of
 from tinyrt.emulate.cycles import cores_with_cycles, table_of
 
@@ -66,14 +65,13 @@ def test_rows_are_read_back():
     assert rows_in("\n".join(TABLE)) == dict(zip(ROWS, TABLE[2:], strict=True))
 
 
-CASES = sampled(
-    [("autoencoder_ad", "cortex-m4")], [(model, core) for model in MODELS for core in CORES]
-)
+CASES = [(model, core) for model in MODELS for core in CORES]
 
 
 @pytest.mark.device
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "core"), CASES)
+@pytest.mark.whole
 def test_the_ranges_are_those_of_today_s_code(zoo, model, core):
     require_core(core)
     row = ROWS[model, core]

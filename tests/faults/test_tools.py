@@ -156,6 +156,7 @@ def test_auto_does_without_a_compiler_that_hangs(compiler):
         pytest.param(signal.SIGTERM, 128 + signal.SIGTERM, marks=pytest.mark.whole),
     ],
 )
+@pytest.mark.whole
 def test_a_command_that_is_ended_leaves_nothing_behind(tmp_path, number, status):
     """While it waits for a compiler: exit code, no traceback, no folder, no process."""
     for name in ("bin", "tmp", "work"):

@@ -203,10 +203,13 @@ COMMANDS = {
     "run": ("run", "q.tflite", "-i", "dense.npz", "-o", "place/out", "--backend", "reference"),
     "inspect": ("inspect", "q.tflite", "--html", "place/out"),
 }
+MARKS = {"inspect": pytest.mark.whole}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(c, id=n, marks=MARKS.get(n, ())) for n, c in COMMANDS.items()]
+)
 def test_commands_write_all_or_nothing(place, models, command, monkeypatch):
     monkeypatch.chdir(models)
     (place / "out").write_bytes(b"old")

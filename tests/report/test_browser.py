@@ -114,6 +114,7 @@ def test_axe_finds_no_violations(scheme, browser, file):
     page.close()
 
 
+@pytest.mark.whole
 def test_hovering_says_which_tensor_it_is(page):
     mark = page.locator("#m0 svg.marks").first.locator(".mark").last
     mark.scroll_into_view_if_needed()
@@ -125,6 +126,7 @@ def test_hovering_says_which_tensor_it_is(page):
     assert not tip.is_visible()
 
 
+@pytest.mark.whole
 def test_arrow_keys_go_from_tensor_to_tensor(page):
     region = page.locator("#m0 figure .scroll").nth(0)
     marks = region.locator(".mark")

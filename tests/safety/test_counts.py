@@ -35,8 +35,9 @@ def test_ops_depend_on_data_as_little_as_is_said(tmp_path, core, kind):
     assert any(each.least == each.most > 0 for each in found)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
-@pytest.mark.parametrize("model", sampled(["autoencoder_ad"], ZOO))
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("model", ZOO)
+@pytest.mark.whole
 def test_models_depend_on_data_as_little_as_the_page_says(zoo, tmp_path, core, model):
     require_core(core)
     counts = model_counts(zoo, model, core, tmp_path, RANDOM)

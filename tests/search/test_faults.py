@@ -107,6 +107,7 @@ def test_a_study_that_finds_no_room_ends_and_goes_on(size, tmp_path):
     assert result.ends["failed"] == 0
 
 
+@pytest.mark.whole
 def test_training_that_finds_no_room_for_its_state_goes_on_from_the_rung_before(
     alone, tmp_path, monkeypatch
 ):

@@ -33,6 +33,7 @@ def test_the_clock_counts_what_the_search_takes_and_what_work_lasts(monkeypatch)
     assert crew._now == 13.0
 
 
+@pytest.mark.whole
 def test_dask_forgets_what_is_done_and_its_workers_work():
     marks, left = search_cluster.real(4, trials=20, epoch=0.02, every=10)
     assert [mark.trials for mark in marks] == [10, 20]

@@ -115,6 +115,7 @@ def test_the_same_seed_is_the_same_search_and_costs_are_found_once(
     assert [known for who, known in asked if who == "Funnel"][:chosen] == [True] * chosen
 
 
+@pytest.mark.whole
 def test_a_search_that_is_stopped_goes_on_as_if_it_had_not_been(found, light, tmp_path):
     result = found[0]
 

@@ -98,6 +98,7 @@ def test_progress_is_told_trial_by_trial(found):
     assert [record for _, _, record in seen] == [result.records[n] for n in sorted(result.records)]
 
 
+@pytest.mark.whole
 def test_the_same_seed_is_the_same_search(found, tmp_path):
     result, _, _, _ = found
     again = search_networks(dense, blobs(), tmp_path, QUICK)

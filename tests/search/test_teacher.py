@@ -142,6 +142,7 @@ def test_a_loss_of_its_own_takes_the_place_of_cross_entropy():
     assert Candidate(candidate.network).loss is None
 
 
+@pytest.mark.whole
 def test_who_is_taught_learns_more_from_wrong_labels(tmp_path):
     """Half of the labels are wrong; the teacher is not."""
     data = blobs(n=240)

@@ -85,6 +85,7 @@ def test_a_page_of_an_onnx_model(form, option, client, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.whole
 def test_a_quantised_model_is_that_of_the_function(client, files, tmp_path):
     np.savez(tmp_path / "own.npz", x=samples(32))
     form = {"scheme": "int16x8", "preset": "fast"}

@@ -116,6 +116,7 @@ def flash_in(folder):
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_c_librarys_part_counts_as_code(made, tmp_path):
     """A float softmax calls for exp."""
     found = call_json("emulate", made.net, "--samples", "1", "--keep", tmp_path)
@@ -256,6 +257,7 @@ def test_export(made, tmp_path):
     assert found["identity"] != "00000000"
 
 
+@pytest.mark.whole
 def test_export_by_rows_and_in_regions(made, tmp_path):
     rows = call_json("export", made.tall, "-o", tmp_path / "rows", "--by-rows")
     (segment,) = call_json("inspect", made.tall, "--by-rows")["segments"]
