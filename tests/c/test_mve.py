@@ -66,7 +66,7 @@ class Program:
 
 def ops():
     """A sample is of kernels that have files for these cores: the others are as elsewhere."""
-    made = of_mve(*sampled((4, 48), (40, 1)))
+    made = of_mve(*sampled((4, 36), (40, 1)))
     return one_graph(made if WHOLE else of_its_own(made, CORE))
 
 
