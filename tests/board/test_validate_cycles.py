@@ -118,6 +118,7 @@ def test_the_command_shows_both(ends, within, net, monkeypatch):
     assert (found["low"], found["high"]) == ends
 
 
+@pytest.mark.whole
 @pytest.mark.device
 @pytest.mark.slow
 def test_cycles_are_those_of_emulate(net):

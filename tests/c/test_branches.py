@@ -64,7 +64,7 @@ PROGRAMS = {
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
 
-FEW = sampled(("unsigned", "tiles", "nines", "fours", "strips"), tuple(PROGRAMS))
+FEW = sampled(("unsigned", "nines", "fours", "strips"), tuple(PROGRAMS))
 """Programs that run."""
 
 IN_PART = (

@@ -15,7 +15,7 @@ from tests.sampling import sampled
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
-SEEDS = range(sampled(6, 60))
+SEEDS = range(sampled(3, 60))
 CORES = ("cortex-m3", "cortex-m4")
 BUILDS = (build_s8, build_s16, build_f32)
 SAMPLE = [("cortex-m3", build_s8), *(("cortex-m4", build) for build in BUILDS[1:])]

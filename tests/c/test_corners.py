@@ -28,11 +28,11 @@ COLUMNS = ("conv2d", "fully_connected")
 
 @pytest.mark.parametrize(
     ("core", "first", "flags"),
-    [("cortex-m3", 0, sampled((), (SPEED,))), ("cortex-m4", 11, sampled((), (SPEED,)))],
+    [("cortex-m3", 0, sampled((), (SPEED,))), ("cortex-m4", 22, (SPEED,))],
 )
 def test_integers_equal_the_references(tmp_path, core, first, flags):
     """Of all cases, as the code is that is made for speed; other tests have it otherwise."""
-    start, step = sampled((first, 22), (0, 1))
+    start, step = sampled((first, 44), (0, 1))
     corners = integer_corners()
     by_rows = {name: built for name, built in corners.items() if ALWAYS in name}
     always = by_rows | FAMILIES["near"]()
@@ -41,6 +41,7 @@ def test_integers_equal_the_references(tmp_path, core, first, flags):
     assert_answers(graph, feeds, core, tmp_path, *flags)
 
 
+@pytest.mark.whole
 def test_speed_changes_no_answer(tmp_path):
     """Of layers with columns: other kernels are the same."""
     corners = integer_corners()
@@ -56,7 +57,7 @@ def test_vectors_equal_the_references(tmp_path):
     if not core.startswith("host-"):
         pytest.skip("this processor has no vectors that kernels are written for")
     # Neighbours differ in little.
-    graph, feeds = one_graph(thinned(of_vectors(), sampled(9, 1)))
+    graph, feeds = one_graph(thinned(of_vectors(), sampled(18, 1)))
     assert_answers(graph, feeds, core, tmp_path, *find_core(core).flags)
 
 
@@ -64,7 +65,7 @@ def test_vectors_equal_the_references(tmp_path):
 def test_floats_are_near_the_references(tmp_path):
     """What keeps state or comes from TFLM's signal library is among them."""
     corners = {k: b for k, b in FAMILIES["floats"]().items() if b.graph.nodes[0].op in F32_OPS}
-    graph, feeds = one_graph(thinned(corners, sampled(3, 1)))
+    graph, feeds = one_graph(thinned(corners, sampled(6, 1)))
     # A sample has the kernels of other tests' samples.
     core, options = sampled("cortex-m4", "cortex-m3"), ExportOptions(memories=BESIDE)
     project = export_graph(graph, tmp_path / "project", core=core, options=options)

@@ -21,7 +21,7 @@ def answers(graph, feeds, folder, core):
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
 def test_corners_are_near_the_references(tmp_path, core):
-    graph, feeds = every_corner(sampled(3, 1))
+    graph, feeds = every_corner(sampled(6, 1))
     found = answers(graph, feeds, tmp_path, core)
     for name, expected in evaluate(graph, feeds).items():
         assert_close(name.split()[0], found[name], expected)

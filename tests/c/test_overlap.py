@@ -84,7 +84,12 @@ LONG = {
 
 
 @pytest.mark.parametrize(
-    ("core", "build"), [("cortex-m3", build_s8), ("cortex-m4", build_s8), ("cortex-m4", build_f32)]
+    ("core", "build"),
+    [
+        pytest.param("cortex-m3", build_s8, marks=pytest.mark.whole),
+        ("cortex-m4", build_s8),
+        ("cortex-m4", build_f32),
+    ],
 )
 def test_steps_of_several_outputs_on_inputs(tmp_path, core, build):
     cases = {name: lambda _, case=case: case for name, case in LONG.items()}

@@ -87,7 +87,7 @@ WAYS = [("cortex-m3", True), ("cortex-m4", False), ("cortex-m4", True), ("cortex
 @pytest.mark.parametrize(("core", "pushed"), sampled(WAYS[:2], WAYS))
 def test_rows_equal_the_references(tmp_path, core, pushed):
     kernels = set()
-    for net, seed in NETS if pushed else NETS[:: sampled(3, 1)]:
+    for net, seed in NETS if pushed else NETS[:: sampled(6, 1)]:
         graph = net(seed)
         folder = tmp_path / f"{net.__name__}_{seed}"
         project = rows_of(graph, folder / "project", core, pushed)

@@ -47,7 +47,7 @@ IN_BLOBS = {
     "cortex-m55": {"tinyrt_conv2d_more_s8", "tinyrt_depthwise_conv2d_wide_s8"},
 }
 SAMPLE = [
-    *(("cortex-m4", True), ("cortex-m3", False), ("cortex-m55", True)),
+    *(("cortex-m3", False), ("cortex-m55", True)),
 ]
 """Core, and whether outputs need no sign: they have all kernels but those of a Cortex-M0."""
 

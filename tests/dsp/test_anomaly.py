@@ -11,7 +11,6 @@ from tests.graphs import Builder
 from tests.listening import float_net, saved
 from tests.moving import FRONT, int8_net, moving
 from tests.moving import PIPELINE as MOVING
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.attached import fitted
 from tinyrt.dsp import Anomaly, AnomalyStream, Pipeline
@@ -86,9 +85,8 @@ def test_an_alarm_needs_so_many_in_a_row():
 
 
 @pytest.mark.device
-@pytest.mark.parametrize(
-    "core", sampled([], ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"])
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"])
 def test_devices_sound_the_same_alarms(core, engine, tmp_path):
     """Of two thresholds, the second is one of the errors, which then is normal."""
     require_core(core)

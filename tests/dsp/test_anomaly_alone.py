@@ -65,7 +65,9 @@ def test_what_the_host_says(model):
     np.testing.assert_array_equal(api.judge_model(model, model.parent / "x.npz", ALARM).sums, sums)
 
 
-@pytest.mark.parametrize("core", ["host", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(
+    "core", sampled(["host", "cortex-m4"], ["host", "cortex-m4", "cortex-m55"])
+)
 def test_c_says_the_same(core, model, tmp_path):
     """On this machine, also what is written for other cores."""
     project = export_anomaly(ALARM, model, tmp_path / "project", core=core)

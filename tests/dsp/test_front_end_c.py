@@ -41,7 +41,7 @@ def expected(front, pieces):
 
 
 MADE_FOR = [("cortex-m4", name) for name in sampled([*FRONTS][1::2], FRONTS)]
-MADE_FOR += [("cortex-m55", name) for name in sampled(["many bands"], [*FRONTS])]
+MADE_FOR += [pytest.param("cortex-m55", name, marks=pytest.mark.whole) for name in FRONTS]
 
 
 @pytest.mark.parametrize(("core", "name"), MADE_FOR)

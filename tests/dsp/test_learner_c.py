@@ -44,7 +44,7 @@ def told(state, steps, seed=7):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled([*LEARNERS][::2], LEARNERS))
+@pytest.mark.parametrize("name", sampled([*LEARNERS][::4], LEARNERS))
 def test_c_learns_as_python_does(name, tmp_path):
     learner = LEARNERS[name]
     project = export_learner(learner, tmp_path / "project", core="host")

@@ -157,6 +157,7 @@ def test_devices_normalize_the_same(form, core, tmp_path):
     assert found.samples > 20
 
 
+@pytest.mark.whole
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["host", "cortex-m0", "rv32imc"]))
 def test_motion_too(core, tmp_path):

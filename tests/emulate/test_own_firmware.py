@@ -60,6 +60,7 @@ def elf(model, tmp_path_factory):
     return firmware(model, tmp_path_factory.mktemp("m4"), "cortex-m4")
 
 
+@pytest.mark.whole
 def test_a_board_behind_a_pseudo_terminal_is_exact(model, elf):
     process = subprocess.Popen(
         [*QEMU, "-kernel", elf],

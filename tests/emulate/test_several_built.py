@@ -39,7 +39,7 @@ SHARED = ("--shared-arena", "--board", "mps2-an500", "--blob")
 @pytest.mark.parametrize(
     ("options", "board"),
     [
-        *sampled([], [pytest.param((), "mps2-an386", id="apart")]),
+        pytest.param((), "mps2-an386", id="apart", marks=pytest.mark.whole),
         pytest.param(SHARED, "mps2-an500", id="shared"),
     ],
 )
@@ -66,6 +66,7 @@ def test_each_answers_as_on_the_host(models, options, board, tmp_path):
     assert bool(symbols) == bool(options)
 
 
+@pytest.mark.whole
 def test_they_run_on_this_machine(models, tmp_path):
     found = call("emulate", *models, "--core", "host", "--shared-arena", "--keep", tmp_path)
     header, _, *rows = [line.rstrip() for line in found.stdout.splitlines() if line.strip()]

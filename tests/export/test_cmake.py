@@ -66,10 +66,10 @@ def own_options(build: Path, part: str) -> set[str]:
     ("optimize", "given", "expected"),
     [
         ("balanced", (), {"-O2"}),
-        ("size", (), {"-Os"}),
+        pytest.param("size", (), {"-Os"}, marks=pytest.mark.whole),
         ("speed", (), {"-O2", "-DTINYRT_FAST"}),
         ("speed", ("-DCMAKE_C_FLAGS=-O1 -Wall",), {"-O1", "-Wall", "-DTINYRT_FAST"}),
-        ("balanced", ("-DCMAKE_BUILD_TYPE=Debug",), set()),
+        pytest.param(*("balanced", ("-DCMAKE_BUILD_TYPE=Debug",), set()), marks=pytest.mark.whole),
         ("balanced", ("-DCMAKE_BUILD_TYPE=MinSizeRel",), {"-Os", "-DNDEBUG"}),
     ],
 )
@@ -128,6 +128,7 @@ def test_what_is_installed_is_found_by_its_name(tmp_path):
 NAMES = "tinyrt/tinyrt_names.h"
 
 
+@pytest.mark.whole
 def test_several_models_are_installed_with_their_arena(tmp_path):
     paths = [tmp_path / f"{graph.name}.tflite" for graph in (dense(), views())]
     for graph, path in zip((dense(), views()), paths, strict=True):

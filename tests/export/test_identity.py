@@ -11,7 +11,6 @@ from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, echo, views
 from tests.firmware.device import require_core
 from tests.memory.nets import random_net
-from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
@@ -47,10 +46,10 @@ def symbols(path, core="host"):
     ("graph", "options"),
     [
         (dense(), {}),
-        (views(), {"prefix": "acme"}),
+        pytest.param(views(), {"prefix": "acme"}, marks=pytest.mark.whole),
         (echo(), {"name": "other"}),
         (random_net(28), {"input_rows": True}),
-        (random_net(45), {"max_arena": 500, "prefix": "p_"}),
+        pytest.param(random_net(45), {"max_arena": 500, "prefix": "p_"}, marks=pytest.mark.whole),
     ],
 )
 def test_every_symbol_begins_with_the_name_and_holds_the_identity(tmp_path, graph, options):
@@ -67,11 +66,12 @@ def test_every_symbol_begins_with_the_name_and_holds_the_identity(tmp_path, grap
     assert {n for n in rest if not re.match(r"tinyrt_|(n|rows)\d+_", n)} == called
 
 
+@pytest.mark.whole
 @pytest.mark.device
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "core",
-    sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"]),
+    ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"],
 )
 def test_so_it_is_with_every_kernel_of_every_core(tmp_path, core):
     """With all kernels that there are in one folder: also those that only others call."""
@@ -79,7 +79,6 @@ def test_so_it_is_with_every_kernel_of_every_core(tmp_path, core):
     target = find_core(core)
     sources = {path.stem for path in kernels_c.ROOT.glob("src*/*.c")}
     names = [n for n in sorted(sources) if kernels_c.source(n, target.isa.value).is_file()]
-    names = names[:: sampled(13, 1)]
     project = export_graph(dense(), tmp_path / "out", core=core)
     files = library_files("net", ["net"], names, target, project.optimize)
     for name, text in files.items():
@@ -87,7 +86,7 @@ def test_so_it_is_with_every_kernel_of_every_core(tmp_path, core):
         path.write_text(text.replace(IDENTITY, project.identity))
     found = symbols(library(project.directory, core), core)
     start = f"net_{project.identity}_"
-    assert len(found) > sampled(20, 150)
+    assert len(found) > 150
     assert [name for name in found if not name.startswith(start)] == []
 
 
@@ -201,6 +200,7 @@ def test_sources_need_no_include_path(tmp_path, input_rows):
 # Names
 
 
+@pytest.mark.whole
 def test_two_versions_of_a_model_run_side_by_side(tmp_path):
     """Both folders' sources as one program's, with either folder first on the include path."""
     graphs = {"old": dense(), "new": dense(bias=20)}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.c.host import host_compiler
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
+from tests.sampling import sampled
 from tinyrt.backends.cuda.layout import LATENCY, Shape
 from tinyrt.backends.cuda.program import generate
 from tinyrt.emulate.blocks import harness_context, script_context
@@ -190,7 +191,7 @@ def test_tensors_may_be_called_as_the_planner_calls_its_own_buffers(layout):
         assert_same_but_for_comments(written(renamed(graph(), names), **options), benign(layout))
 
 
-@settings(max_examples=40)
+@settings(max_examples=sampled(15, 40))
 @given(st.lists(NAMES, min_size=1, max_size=6))
 def test_no_name_changes_anything_but_comments(names):
     found = written(renamed(views(), names))
@@ -198,7 +199,7 @@ def test_no_name_changes_anything_but_comments(names):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=sampled(15, 40))
 @given(NAMES)
 @example(LONG[0])
 def test_a_models_name_becomes_an_identifier(name):
@@ -222,7 +223,7 @@ def test_device_code_holds_no_names():
         assert generate(found, shape).source == generate(graph, shape).source
 
 
-@settings(max_examples=500)
+@settings(max_examples=sampled(150, 500))
 @given(NAMES)
 @example(LONG[1])
 def test_clean_text_is_one_short_line_of_harmless_characters(name):

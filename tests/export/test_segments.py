@@ -9,6 +9,7 @@ from tests.asked import asked
 from tests.c.host import build_program, run_program
 from tests.memory.nets import random_net
 from tests.memory.targets import kernels_for
+from tests.sampling import sampled
 from tinyrt.export import export_graph
 from tinyrt.memory import plan_by_rows
 from tinyrt.ops.shared.evaluate import evaluate
@@ -19,7 +20,7 @@ SEEDS = {91: ["NULL", "rows1_rings"], 12: ["rows0_rings", "NULL"]}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sampled([12], SEEDS))
 def test_several_segments_answer_as_the_reference(seed, tmp_path):
     graph = random_net(seed)
     plan = plan_by_rows(graph, KERNELS, costly=True)

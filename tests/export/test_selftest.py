@@ -66,13 +66,15 @@ def export(graph, folder, **options):
     ("graph", "options", "looks"),
     [
         (cnn, {}, True),
-        (views, {}, True),
+        pytest.param(views, {}, True, marks=pytest.mark.whole),
         (echo, {}, True),
         (cnn, {"slices": 5_000}, False),
-        (cnn, {"by_rows": True}, None),
+        pytest.param(cnn, {"by_rows": True}, None, marks=pytest.mark.whole),
         (cnn, {"input_rows": True}, False),
         (dense, {"memories": Memories(inputs_in_arena=False)}, True),
-        (cnn, {"input_type": "int16", "output_type": "int16"}, True),
+        pytest.param(
+            *(cnn, {"input_type": "int16", "output_type": "int16"}, True), marks=pytest.mark.whole
+        ),
     ],
     ids=["cnn", "views", "state", "slices", "rows", "pushed", "outside", "wide"],
 )
@@ -145,6 +147,7 @@ def test_a_spoilt_kernel_is_found_in_the_op_that_calls_it(tmp_path):
     assert result["expected"] ^ result["found"] == 1
 
 
+@pytest.mark.whole
 @pytest.mark.device
 def test_it_runs_on_a_board(tmp_path, monkeypatch):
     require_core("cortex-m4")

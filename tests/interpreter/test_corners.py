@@ -13,7 +13,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 @pytest.mark.slow
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_answers_equal_the_references(family):
-    graph, feeds = one_graph(thinned(FAMILIES[family](), sampled(5, 1)))
+    graph, feeds = one_graph(thinned(FAMILIES[family](), sampled(10, 1)))
     interpreter = Interpreter.from_graph(graph, backend="numba")
     interpreter.allocate_tensors()
     for detail in interpreter.get_input_details():

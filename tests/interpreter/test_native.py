@@ -50,7 +50,8 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "native"
 
 
-@pytest.mark.parametrize("name", sampled(MODELS[4:], MODELS))
+@pytest.mark.whole
+@pytest.mark.parametrize("name", MODELS)
 def test_golden_outputs(zoo, name):
     golden = np.load(zoo / "golden" / f"{name}_int8.npz")
     model = load(zoo / "models" / f"{name}_int8.tflite", backend="native")

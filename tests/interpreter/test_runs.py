@@ -44,6 +44,7 @@ def test_each_run_is_computed_for_itself(layer):
         np.testing.assert_allclose(found[rows].reshape(want.shape), want, atol=1e-5)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_it_is_calibrated_on_whole_runs(layer, tmp_path):
     path = tmp_path / "int8.tflite"

@@ -71,6 +71,7 @@ def test_answers_are_those_of_the_host(core, tmp_path):
         np.testing.assert_array_equal(found[name], expected, err_msg=which)
 
 
+@pytest.mark.whole
 def test_rare_forms_on_the_device(tmp_path):
     forms = exact(0.0, sampled(0.03, 0.2), tmp_path)
     graph, feeds = joined(forms)
