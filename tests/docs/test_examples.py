@@ -67,10 +67,10 @@ FIRST = ("start.md",)
 """Pages whose commands are those that are installed."""
 
 LEFT = {
-    *("audio.md", "cascades.md", "ci.md", "cluster.md", "compatibility.md", "convert.md"),
-    *("cuda.md", "cycles.md", "debug.md", "doctor.md", "ecosystems.md", "emulate.md", "export.md"),
-    *("learning.md", "memory.md", "motion.md", "qat.md", "quantize.md", "report.md", "run.md"),
-    *("safety.md", "search.md", "slices.md", "start.md", "train.md", "updates.md"),
+    *("audio.md", "cascades.md", "ci.md", "cluster.md", "compatibility.md", "cycles.md"),
+    *("debug.md", "ecosystems.md", "emulate.md", "learning.md", "memory.md", "motion.md"),
+    *("qat.md", "quantize.md", "report.md", "run.md", "search.md", "slices.md", "train.md"),
+    "updates.md",
 }
 """Pages that run only where all cases are asked for: they take long, and what they call has tests
 of its own. That it is there, and takes these arguments, is asked in ``test_examples_fit``."""

@@ -135,7 +135,6 @@ def test_a_bad_update_changes_nothing(tmp_path):
     assert first != second
 
 
-@pytest.mark.whole
 def test_tasks_interrupt_each_other(tmp_path):
     printed = built("rtos", tmp_path).printed
     heard = api.listen_model(tool.KEYWORDS, tool.WORDS)

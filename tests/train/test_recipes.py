@@ -88,7 +88,8 @@ def test_what_a_recipe_promises_holds(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", sampled([], [1]))
+@pytest.mark.whole
+@pytest.mark.parametrize("seeds", [1])
 def test_a_teacher_is_worth_half_a_point_where_labels_are_few(seeds):
     """One seed of the benchmark's five; ``test_distill`` has what a teacher changes."""
     size, gain = distillation(seeds=seeds)
