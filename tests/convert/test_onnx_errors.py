@@ -192,6 +192,11 @@ def test_external_weights_outside_the_folder(tmp_path, location):
     refused(external(tmp_path, location=location), ModelFormatError, "outside the model's folder")
 
 
+def test_external_weights_in_a_folder_whose_name_begins_alike(tmp_path):
+    path = external(tmp_path, location=f"../{tmp_path.name}_of_others/weights.bin")
+    refused(path, ModelFormatError, "outside the model's folder")
+
+
 def test_external_entries_that_are_no_numbers(tmp_path):
     refused(external(tmp_path, offset=-5), ModelFormatError, "cannot be read")
 

@@ -17,6 +17,10 @@ VALUES = (7, -7, 2, 3)
 """Both signs, for division and remainders."""
 
 
+ROUNDED = (1.0001, -3.1415927, 0.3333333, 1000.3)
+"""What types of 16 bits do not hold."""
+
+
 def chain(m: OnnxModel, op: str, *inputs: str, **attrs) -> str:
     """The op's result on constants, as an addend."""
     return m.op("Cast", m.op(op, *inputs, **attrs), to=1)
@@ -55,6 +59,8 @@ CHAINS: dict[str, Chain] = {
     "And": lambda m: chain(m, "And", *bools(m)),
     "Or": lambda m: chain(m, "Or", *bools(m)),
     "Xor": lambda m: chain(m, "Xor", *bools(m)),
+    "Cast to 16 bits": lambda m: m.op("Cast", m.op("Cast", m.const(ROUNDED), to=10), to=1),
+    "Cast to bfloat16": lambda m: m.op("Cast", m.op("Cast", m.const(ROUNDED), to=16), to=1),
     "CastLike": lambda m: m.op("CastLike", m.ints(*VALUES), m.weights(1)),
     "CumSum": lambda m: m.op("CumSum", m.weights(4), m.const(0, I64), exclusive=1, reverse=1),
     "Trilu": lambda m: m.op("Trilu", m.weights(2, 4), m.const(1, I64)),

@@ -17,7 +17,7 @@ def test_numbers_that_have_names_keep_their_sign(name):
     number = np.copysign(np.float32(ODD[name]), -1 if name[0] == "-" else 1)
     assert float_literal(number) == name
     assert has_odd_floats([1.0, number])
-    assert has_odd_floats({"scale": np.array([number])})
+    assert has_odd_floats({"scale": np.array([1.0, number])})
 
 
 def test_floats_come_back_bit_by_bit():

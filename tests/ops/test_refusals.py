@@ -86,6 +86,7 @@ REFUSED = [
     ("add", AddAttrs(), [f32(2), s8(2)], "inputs are"),
     ("average_pool2d", Pool2dAttrs(kernel=(9, 9)), [IMAGE], "does not fit"),
     ("batch_norm", BatchNormAttrs(), [IMAGE, f32(4), f32(4), f32(3), f32(4)], "mean is"),
+    ("batch_norm", BatchNormAttrs(), [IMAGE, f32(4), f32(4), f32(4), s8(4)], "variance is"),
     ("concatenation", ConcatenationAttrs(0), [f32(1, 2), f32(1, 3)], "input 1 is"),
     ("concatenation", ConcatenationAttrs(0), [f32(1, 2), s8(1, 2)], "input 1 is"),
     ("concatenation", ConcatenationAttrs(2), [f32(1, 2)], "axis 2"),

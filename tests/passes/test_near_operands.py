@@ -26,6 +26,7 @@ from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.slice import SliceAttrs
 
@@ -39,6 +40,13 @@ def mean(net: Net, x: str) -> str:
 def variance(net: Net, of: str, square: MulAttrs | None = None) -> str:
     squares = net.op("mul", (of, of), square or MulAttrs())
     return net.op("sub", (mean(net, squares), net.op("square", (mean(net, "x"),))), AddAttrs())
+
+
+def of_sums(net: Net, share: float) -> str:
+    """The mean of squares, less the square of the sum times a number."""
+    total = net.op("sum", ("x",), ReduceAttrs((-1,), keep_dims=True))
+    mean_of_squares = mean(net, net.op("square", ("x",)))
+    return net.op("sub", (mean_of_squares, net.op("square", (net.mul(total, share),))), AddAttrs())
 
 
 def by_cube(net: Net, cube: str) -> str:
@@ -85,6 +93,9 @@ def picked_twice(net: Net, shape: tuple[int, ...]) -> str:
 MISSES = {
     "the squares of others": Miss(
         "centre_variance", (ROW, ROW), lambda net: variance(net, "x1"), "not of the same elements"
+    ),
+    "the square of more than the mean": Miss(
+        "centre_variance", (ROW,), lambda net: of_sums(net, 1 / 3), "1.33333 times the mean"
     ),
     "squares that are clamped": Miss(
         "centre_variance",
