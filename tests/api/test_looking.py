@@ -12,6 +12,7 @@ from tests.listening import PIPELINE, saved
 from tests.listening import int8_net as ears_net
 from tests.seeing import BOXES, CODED, COLOURS, GREY, float_net, frames_of, int8_net
 from tinyrt import api
+from tinyrt.api import looking
 from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Boxes, Camera
@@ -24,6 +25,13 @@ from tinyrt.sighted import sighted
 @pytest.fixture
 def eyes(tmp_path):
     return saved(tmp_path / "eyes.tflite", int8_net(), GREY)
+
+
+@pytest.mark.parametrize("count", [1, 2, GREY.camera.height])
+def test_frames_are_told_from_the_lines_of_one(count):
+    frames = frames_of(GREY, count)
+    np.testing.assert_array_equal(looking.frames_of(frames, GREY.camera), frames)
+    np.testing.assert_array_equal(looking.frames_of(frames[0], GREY.camera), frames[:1])
 
 
 THE_SAME = replace(COLOURS, scale=(0.02,) * 3, mean=(99.0,) * 3)

@@ -1,5 +1,8 @@
 """Images that hang, fail or say nothing, and compilers that hang: named, and never waited for."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,9 +10,10 @@ from tests.export.models import dense
 from tests.faults.test_tools import script
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import qemu, run_emulated, toolchain
-from tinyrt.emulate.image import Image
+from tinyrt.emulate.image import Image, build_library
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.errors import ToolError
+from tinyrt.export.target import find_core
 
 
 def booted(tmp_path, body, timeout_s=10.0):
@@ -78,6 +82,14 @@ def test_folders_that_make_cannot_build_in_are_named(tmp_path, name):
         emulated_in(tmp_path / name)
     assert str(tmp_path / name) in caught.value.problem
     assert "--keep" in str(caught.value.hint)
+
+
+def test_a_folder_is_named_where_only_those_around_it_have_odd_names(tmp_path, monkeypatch):
+    (tmp_path / "kept here").mkdir()
+    monkeypatch.chdir(tmp_path / "kept here")
+    project = SimpleNamespace(core=find_core("cortex-m4"), directory=Path("model"), name="net")
+    with pytest.raises(ToolError, match=r"kept here/build: its path has ' '"):
+        build_library(project, Path("build"))
 
 
 @pytest.mark.parametrize("name", ["a#b=1,2+~", "ü[x]{b}!@^"])
