@@ -147,7 +147,6 @@ def test_a_spoilt_kernel_is_found_in_the_op_that_calls_it(tmp_path):
     assert result["expected"] ^ result["found"] == 1
 
 
-@pytest.mark.whole
 @pytest.mark.device
 def test_it_runs_on_a_board(tmp_path, monkeypatch):
     require_core("cortex-m4")
