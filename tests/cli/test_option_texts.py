@@ -60,6 +60,7 @@ TAKEN = [
     (schemes, ("a=b=int4", "c=float"), (("a=b", Scheme.INT4), ("c", Scheme.FLOAT))),
     (parse_schemes, (None,), ()),
     (regions, ("dtcm=64k", "sram"), (Region("dtcm", 65536), Region("sram", None))),
+    (regions, ("sram=1k", "dtcm"), (Region("sram", 1024), Region("dtcm", None))),
     (regions, ("a=0",), (Region("a", 0),)),
     (parse_regions, (None,), (Region("arena", None),)),
     (parse_accuracy, ("91%",), (0.91, None)),

@@ -1,10 +1,14 @@
 """Broken .tflite files: each kind of refusal names the field and what it should be."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import tflite
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
-from tinyrt.errors import BudgetError, TinyrtError
+from tinyrt.convert.tflite.options import options_in
+from tinyrt.errors import BudgetError, ModelFormatError, TinyrtError
 from tinyrt.interpreter import Interpreter
 
 CONV = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
@@ -89,3 +93,12 @@ def test_memory_beyond_the_limit_is_refused_before_it_is_allocated():
     with pytest.raises(BudgetError) as caught:
         interpreter.allocate_tensors()
     assert "--max-memory" in caught.value.hint
+
+
+def test_options_of_newer_ops_are_of_their_kind():
+    """They lie in a union of their own, whose numbers mean others."""
+    table = "StablehloConcatenateOptions"
+    operator = SimpleNamespace(BuiltinOptions2Type=lambda: tflite.BuiltinOptions2.DilateOptions)
+    with pytest.raises(ModelFormatError, match="options of kind") as caught:
+        options_in(operator, table)
+    assert caught.value.expected == table

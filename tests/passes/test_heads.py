@@ -9,12 +9,12 @@ from tests.passes.misses import Miss, check
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import apply, ops
 from tinyrt.convert.passes.heads import TRANSPOSE_INTO_LEFT, TRANSPOSE_INTO_PRODUCT, TURN_PRODUCT
-from tinyrt.convert.passes.heads_into_layer import HEADS_INTO_LAYER
+from tinyrt.convert.passes.heads_into_layer import HEADS_INTO_LAYER, reads_rows
 from tinyrt.convert.passes.merge_moves import MERGE_TRANSPOSES
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
 from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
-from tinyrt.ir import QParams, Value
+from tinyrt.ir import Node, QParams, Value
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -275,3 +275,17 @@ def test_a_gather_that_others_read_is_turned_by_itself():
         net.graph(table(net, first, 3, 3, 2), net.op("tanh", (first,))), GATHER_TO_TRANSPOSE
     )
     assert ops(graph) == ["reshape", "transpose"] * 2 + ["tanh"]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "weights", "does"),
+    [
+        ("fully_connected", FullyConnectedAttrs(), (3, 4), True),
+        ("conv2d", Conv2dAttrs(), (3, 1, 1, 4), True),
+        ("conv2d", Conv2dAttrs(stride=(2, 1)), (3, 1, 1, 4), False),
+        ("conv2d", Conv2dAttrs(stride=(1, 2)), (3, 1, 1, 4), False),
+        ("conv2d", Conv2dAttrs(), (3, 1, 2, 4), False),
+    ],
+)
+def test_layers_that_compute_each_row_by_itself(op, attrs, weights, does):
+    assert reads_rows(Node(op, "y", ("x", "w"), ("y",), attrs), weights) is does
