@@ -372,3 +372,11 @@ def test_places_are_chosen_among_the_integers(tmp_path, activations):
     theirs = np.concatenate([session.run(None, {name: x[None]})[0] for x in SAMPLES])
     ours = Model(integers)(SAMPLES.transpose(0, 2, 3, 1))
     assert np.mean(ours == theirs) > 0.99  # a step of rounding decides between neighbours
+
+
+def test_channels_whose_scale_stays_are_scaled_beside_others(tmp_path):
+    m = OnnxModel(17)
+    q = m.op("QuantizeLinear", m.input(1, 3, 4), m.const(0.1), m.const(0, np.int8))
+    zeros = m.const([0, 0, 0], np.int8)
+    y = m.op("DequantizeLinear", q, m.const([0.1, 0.5, 0.3]), zeros, axis=1)
+    assert_matches(m.save(tmp_path, y))
