@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from benchmarks.ort import exact_session
-from tests.convert.onnx_build import EXACT, OnnxModel, expected
+from tests.convert.onnx_build import EXACT, OnnxModel, assert_matches, expected
 from tests.convert.quantized_onnx import both, file_grids, quantized, residual_net, worst_steps
 from tinyrt.api import open_model
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
