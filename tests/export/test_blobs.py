@@ -144,9 +144,10 @@ def test_a_blob_excludes_an_arena_that_takes_rows(tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-def test_a_core_of_this_machine_has_no_blobs(tmp_path):
-    with pytest.raises(UnsupportedError, match="no blobs for host-avx2"):
-        export_graph(dense(), tmp_path / "c", core="host-avx2", options=ExportOptions(blob=True))
+@pytest.mark.parametrize("core", ["host-avx2", "host-avx512"])
+def test_a_core_of_this_machine_has_no_blobs(core, tmp_path):
+    with pytest.raises(UnsupportedError, match=f"no blobs for {core}"):
+        export_graph(dense(), tmp_path / "c", core=core, options=ExportOptions(blob=True))
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,9 @@ class Limit:
 
 
 def normalised(length: int) -> object:
-    out = s8(1, length, scale=1 / 128)
-    return OPS["l2_normalization"].prepared(
-        node_of("l2_normalization", L2NormalizationAttrs(), [s8(1, length)], [out])
-    )
+    x, out = s8(1, 2, length), s8(1, 2, length, scale=1 / 128)
+    node = node_of("l2_normalization", L2NormalizationAttrs(), [x], [out])
+    return OPS["l2_normalization"].prepared(node)
 
 
 def detected(**options: Any) -> object:

@@ -18,6 +18,9 @@ def test_jvp_and_hvp_agree_with_matrices():
     np.testing.assert_allclose(along.data, np.exp(x.data @ a) * (v @ a))
     (product,) = hvp(lambda x: (x @ a @ x.transpose(1, 0)).sum(), [x], [v])
     np.testing.assert_allclose(product.data, v @ (a + a.T))
+    with no_grad():
+        (again,) = hvp(lambda x: (x @ a @ x.transpose(1, 0)).sum(), [x], [v])
+    np.testing.assert_array_equal(again.data, product.data)
     (nothing,) = hvp(lambda x: x.sum(), [x], [v])
     assert not nothing.data.any()
     for product in (jvp, hvp):
