@@ -33,6 +33,10 @@ ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+([A-Z]|"\w+\.c")', re.MULTILINE)
 """What a macro names, here or in a source that is part of this one."""
 
 OBJECT = re.compile(r"^\t\$\(BUILD\)/(\w+)\.o ?\\?\n", re.MULTILINE)
+COMMENT = re.compile(r"^#.*\n", re.MULTILINE)
+OWN_CFLAGS = re.compile(r"^CFLAGS \?=.*\n", re.MULTILINE)
+"""What says which core a Makefile is for: the second, unless others take its place."""
+
 HARNESS = "harness_"
 WORD_IN_OBJECT = re.compile(rb"tinyrt_\w+\b(?!\.[ch]\b)")
 """The same in what the compiler wrote; the names of files are none."""
@@ -245,7 +249,9 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     if found is None or unsure or build.exists():
         return []
     library, identity = found[2], found[3]
-    bare = OBJECT.sub("", rules).replace(identity, NO_IDENTITY)
+    bare = OBJECT.sub("", COMMENT.sub("", rules)).replace(identity, NO_IDENTITY)
+    if "CFLAGS" in given:
+        bare = OWN_CFLAGS.sub("", bare)
     bare = bare.replace(f"lib{library}.a", "lib.a")
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]

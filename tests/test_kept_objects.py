@@ -49,8 +49,23 @@ def changed(project, name, old, new):
         file.write_text(text)
 
 
+def test_which_core_a_makefile_names_is_of_no_matter(tmp_path):
+    """Its flags are, where none take their place."""
+    project = exported(tmp_path / "out", 0)
+    before = keys(project)
+    assert (
+        changed(project, "Makefile", "CFLAGS ?=", "# for another core\nCFLAGS ?= -fwrapv") == before
+    )
+    assert changed(project, "Makefile", "$(CC)", "$(CC) -fwrapv") != before
+    bare = [word for word in command(project, "build") if not word.startswith("CFLAGS")]
+    own = [key for key, *_ in sources_of(bare)]
+    file = project / "Makefile"
+    file.write_text(file.read_text().replace("CFLAGS ?=", "CFLAGS ?= -fwrapv"))
+    assert own
+    assert [key for key, *_ in sources_of(bare)] != own
+
+
 @needs_a_compiler
-@pytest.mark.whole
 def test_objects_are_those_that_would_be_compiled(tmp_path):
     """Of a model of the same ops: all but its own code and weights are there already."""
     first, second = (exported(tmp_path / f"seed{seed}", seed) for seed in (0, 1))

@@ -10,8 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -106,21 +104,8 @@ def build_library(
         f"CFLAGS={cflags}",
         *_make_flags(project.core, flags),
     ]
-    with _plain_makefile(project.directory / "Makefile"):
-        toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
+    toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
     return build_dir / "library" / f"lib{project.name}.a"
-
-
-@contextmanager
-def _plain_makefile(path: Path) -> Iterator[None]:
-    """Without what says which core the project is for, and flags that others take the place of: so
-    objects of the same source are kept once for all cores."""
-    rules = path.read_text()
-    path.write_text(re.sub(r"^(#|CFLAGS \?=).*\n", "", rules, flags=re.MULTILINE))
-    try:
-        yield
-    finally:
-        path.write_text(rules)
 
 
 def link(library: Path, project: ExportedProject, main: Path, *flags: str) -> Path:
