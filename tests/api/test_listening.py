@@ -34,6 +34,7 @@ from tinyrt.interpreter import load
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.pipeline.setting import QatSetting
@@ -103,6 +104,16 @@ def test_many_windows_are_run_piece_by_piece(int8, monkeypatch):
     np.testing.assert_array_equal(found.raw[name], whole.raw[name])
     count = len(whole.samples)
     assert told == [(min(at, count), count) for at in range(7, count + 7, 7)]
+
+
+def test_answers_of_one_dimension_stay_together(tmp_path):
+    b = Builder((1, ROWS, BANDS), name="ears")
+    flat = b.graph(b.op("reshape", ("x",), ReshapeAttrs((ROWS * BANDS,))))
+    heard = api.listen_model(
+        saved(tmp_path / "flat.tflite", flat, replace(PIPELINE, detector=None)), SAMPLES
+    )
+    (found,) = heard.raw.values()
+    assert found.shape == (len(heard.samples), ROWS * BANDS)
 
 
 def test_a_recording_that_is_too_short_has_no_answers(int8):

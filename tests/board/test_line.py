@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import termios
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,17 @@ def test_an_emulated_line_that_is_silent_gives_nothing_and_has_not_ended(tmp_pat
         EmulatedLine(["sleep", "20"], "the machine", words) as line,
     ):
         assert [line.read(), line.read()] == [b"", b""]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts what /proc lists")
+def test_an_emulated_line_gives_back_all_that_it_opened(tmp_path):
+    opened = Path("/proc/self/fd")
+    with (tmp_path / "words").open("w+b") as words:
+        before = len(list(opened.iterdir()))
+        with EmulatedLine(["sleep", "20"], "the machine", words) as line:
+            assert len(list(opened.iterdir())) == before + 3, "two pipes and what waits for them"
+        assert len(list(opened.iterdir())) == before
+    assert line.name == "the machine"
 
 
 def test_an_emulator_that_ends_in_silence_has_no_last_words(tmp_path):

@@ -63,6 +63,26 @@ def test_an_upsampling_layer_of_keras_becomes_one_op(tmp_path):
     assert count(graph, "resize_nearest_neighbor") == 1
 
 
+@pytest.mark.parametrize(
+    ("coordinates", "rounding", "corners", "halves"),
+    [
+        ("asymmetric", "floor", False, False),
+        ("half_pixel", "round_prefer_ceil", False, True),
+        ("align_corners", "round_prefer_ceil", True, False),
+    ],
+)
+def test_nearest_pixels_as_tflite_takes_them_are_one_op(
+    coordinates, rounding, corners, halves, tmp_path
+):
+    """For sizes where each way takes others."""
+    m = OnnxModel(13)
+    y = resized(m, "nearest", coordinates, sizes=(15, 5), nearest_mode=rounding)
+    graph, _ = assert_equal(m, y, tmp_path)
+    (node,) = (node for node in graph.nodes if node.op != "transpose")
+    assert node.op == "resize_nearest_neighbor"
+    assert (node.attrs.align_corners, node.attrs.half_pixel_centers) == (corners, halves)
+
+
 def test_corners_that_are_aligned_need_no_products(tmp_path):
     m = OnnxModel(13)
     graph, _ = assert_equal(m, resized(m, "linear", "align_corners", scales=(1.7, 2.2)), tmp_path)

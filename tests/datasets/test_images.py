@@ -28,7 +28,8 @@ def test_folders_are_classes_in_the_order_of_their_names(tmp_path):
         save(tmp_path / name, plain(2, 2, (colour, colour, colour)))
     (tmp_path / "LICENCE").write_text("mine")
     (tmp_path / "dog" / "notes.txt").write_text("nice")
-    save(tmp_path / ".thumbs" / "a.png", plain(2, 2))
+    for hidden in (".thumbs/a.png", "cow/.thumbs/a.png", "cow/.a.png"):
+        save(tmp_path / hidden, plain(2, 2))
     data = load_images(tmp_path, size=(2, 2), value_range=(0, 255))
     assert (data.classes, data.y.tolist()) == (("cat", "cow", "dog"), [0, 0, 1, 2])
     assert data.x[:, 0, 0, 0].tolist() == [3, 2, 4, 1]

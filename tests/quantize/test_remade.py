@@ -93,6 +93,20 @@ def test_schemes_are_read_off_the_model(config, scheme, others):
     assert rebuilt.assignment == others
 
 
+def test_only_layers_of_integers_have_noise_of_weights():
+    """One of four bits is judged with eight, too; those in float have none, be they several."""
+    graph, x = depthwise_net(), _samples()
+    eight = ("depthwise_conv2d_3", "conv2d_4", "fully_connected_6")
+    four = (("depthwise_conv2d_1", Scheme.INT4),)
+    config = QuantConfig(keep_float=("conv2d_0", "conv2d_2"), scheme_for=four)
+    quantized = quantize_graph(graph, x, config)
+    noise = _Remade(as_quantized(graph, quantized), quantized, {"x": x[:8]}).noise({"x": x[:8]})
+    assert {name: set(table) for name, table in noise.weights.items()} == {
+        "depthwise_conv2d_1": {Scheme.INT8, Scheme.INT4},
+        **dict.fromkeys(eight, {Scheme.INT8}),
+    }
+
+
 @pytest.mark.parametrize("float_io", [True, False])
 def test_inputs_keep_their_kind(float_io):
     graph, x = small_cnn(), _samples()

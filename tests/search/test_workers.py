@@ -1,6 +1,5 @@
 """Who does the work: killed workers, lost samples, machines without a compiler."""
 
-import os
 import re
 import sys
 from concurrent.futures import CancelledError
@@ -197,7 +196,18 @@ def test_numbers_of_workers_and_schedulers():
         pass
     with workers_of(problem(), 1, None) as crew:
         assert isinstance(crew, Here)
-    assert 1 <= processors() <= os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "there", "number"), [({0, 2, 5}, 8, 3), (None, 8, 8), (None, None, 1)]
+)
+def test_processors_are_those_that_the_process_may_use(allowed, there, number, monkeypatch):
+    """Not all of the machine, where the system tells which."""
+    monkeypatch.setattr("os.cpu_count", lambda: there)
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    if allowed is not None:
+        monkeypatch.setattr("os.sched_getaffinity", lambda of: allowed, raising=False)
+    assert processors() == number
 
 
 @pytest.mark.parametrize("kind", [OSError, TimeoutError, ValueError])

@@ -147,6 +147,17 @@ def test_a_shape_and_a_value_fix_what_a_trained_file_leaves_open(tmp_path):
     assert "gain" in call(*arguments, "--shape", "x=1,2,5,4", code=1).stderr
 
 
+def test_each_output_has_its_figures(tmp_path):
+    m = OnnxModel()
+    x = m.input(1, 4)
+    wide, narrow = (m.op("Gemm", x, m.weights(4, n)) for n in (3, 2))
+    model = m.save(tmp_path, wide, narrow)
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).normal(size=(20, 4)).astype("f4"))
+    arguments = ("qat", model, "-d", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    found = call_json(*arguments, "--epochs", "1")
+    assert [output["name"] for output in found["outputs"]] == [wide, narrow]
+
+
 def test_what_happens_is_said_on_stderr_and_the_result_on_stdout(blobs, tmp_path):
     arguments = ("qat", blobs / "net.tflite", "-d", blobs / "xy.npz", "-o", tmp_path / "o.tflite")
     done = call(*arguments, "--epochs", "1", "--prune", "channels=0.3", "--max-bytes", "5k")
