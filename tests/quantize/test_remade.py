@@ -103,7 +103,7 @@ def test_only_layers_of_integers_have_noise_of_weights():
     noise = _Remade(as_quantized(graph, quantized), quantized, {"x": x[:8]}).noise({"x": x[:8]})
     assert {name: set(table) for name, table in noise.weights.items()} == {
         "depthwise_conv2d_1": {Scheme.INT8, Scheme.INT4},
-        **dict.fromkeys(eight, {Scheme.INT8}),
+        **{name: {Scheme.INT8} for name in eight},
     }
 
 
