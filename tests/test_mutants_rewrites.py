@@ -99,6 +99,14 @@ def test_a_table_loses_none_of_its_rows(faults_of):
     assert not faults_of(f"x = [{''.join(rows)} 1]", "RemoveElement")
 
 
+def test_functions_within_functions_have_their_own_names(faults_of):
+    text = "def f(a: int, b: int):\n    def g(c: int, d: int):\n        return c\n    return g(a)\n"
+    assert sorted(faults_of(text, "SwapName")) == [
+        text.replace("g(a)", "g(b)"),
+        text.replace("return c", "return d"),
+    ]
+
+
 def test_a_fault_stands_in_the_line_of_its_part(tmp_path):
     (tmp_path / "module.py").write_text("f(\n    a,\n    b=1,\n)\ng(c=2)\n")
     found = python_faults.places(tmp_path, "module.py")

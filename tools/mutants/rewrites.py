@@ -60,6 +60,7 @@ class Rewriter(Operator):
         part, text, _ = list(self.rewrites(node))[index]
         prefix = part.get_first_leaf().prefix if text else ""
         new = Name(text, part.start_pos, prefix)
+        new.parent = part.parent
         if part is node:
             return new
         siblings = part.parent.children
