@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.export.models import dense, views
+from tests.graphs import Builder
 from tests.memory.targets import SCALAR
 from tests.memory.two_regions import FAST, MOST_USED, SLOW, two
 from tinyrt.errors import BudgetError
@@ -14,6 +15,7 @@ from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions, Moment, require_budget
 from tinyrt.memory.regions import Region, _orders, assign, traffic_of
+from tinyrt.ops.add import AddAttrs
 
 
 def problem_of(*sizes, lives=None, ties=None, alignment=4):
@@ -108,11 +110,17 @@ def test_the_first_order_s_overflow_is_told():
 # Traffic
 
 
+def _sum_of_two() -> Graph:
+    b = Builder((1, 3), (1, 3))
+    return b.graph(b.op("add", ("x", "x1"), AddAttrs()))
+
+
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [
         (dense(), {"x": 4 + 4, "y": 2}),
         (dense(size=12), {"x": 12 + 12, "y": 2}),
+        (_sum_of_two(), {"x": 12 + 12, "x1": 12 + 12, "add_0": 12}),
         (views(), {"x": 12 + 12 + 12, "relu": 12 + 12 + 12, "y": 12, "copy": 12}),
     ],
 )
