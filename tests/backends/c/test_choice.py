@@ -110,6 +110,7 @@ LAYERS = [
     ("compare_table_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("compare_rescaled_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 8), (1, 4, 8)))),
     ("lut_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1,)), frozenset({1}))),
+    ("lut_s8", BOTH, Case("less", NoAttrs(), ((1,), (1, 4, 4, 8)), frozenset({0}))),
     ("softmax_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((1, 10),))),
     ("softmax_table_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((16, 16),))),
     ("linear_sum_s8", ALL, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
