@@ -144,8 +144,10 @@ def _parts(
         part = parts.setdefault((attrs.begin[axis], attrs.begin[axis] + attrs.size[axis]), [])
         part.insert(0 if is_whole else len(part), cut)
     places = sorted(parts)
-    ends = [(0, 0), *places, (shape[axis], shape[axis])]
-    if len(parts) < 2 or any(one[1] != two[0] for one, two in pairwise(ends)):
+    if len(parts) < 2:
+        return None
+    begins, ends = zip(*places, strict=True)
+    if (0, *ends) != (*begins, shape[axis]):
         return None
     heads = [part[0].attrs_as(SliceAttrs).size for part in parts.values()]
     whole = all(size[i] == n for size in heads for i, n in enumerate(shape) if i != axis)
