@@ -18,6 +18,7 @@ from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.rows_behind import _turns
 from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS
 from tinyrt.ir import Graph
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -200,6 +201,15 @@ def by_token(net: Net) -> str:
     return net.transpose(attended(net, heads_of(net, tokens)), BACK)
 
 
+def biased_by_rows(net: Net) -> str:
+    """A bias of each channel that is a row's mean."""
+    rows = net.reshape(windows_of(net, "x"), 80, 8)
+    bias = net.op("mean", (rows,), MeanAttrs((1,)))
+    layer = net.op("fully_connected", (rows, net.random(80, 8), bias), FullyConnectedAttrs())
+    heads = net.transpose(net.reshape(layer, 4, 20, 2, 40), BACK)
+    return net.transpose(attended(net, heads), BACK)
+
+
 def not_by_window(net: Net) -> str:
     """Heads of rows that take parts of two windows."""
     parted = net.reshape(net.dense(windows_of(net, "x", wide=4), 8), 16, 5, 2, 4)
@@ -232,6 +242,7 @@ MISSES = {
     "channels that move": Miss(BEHIND, (IMAGE,), channels_moved),
     "no layer": Miss(BEHIND, (IMAGE,), no_layer),
     "a bias by token": Miss(BEHIND, (IMAGE,), by_token),
+    "a bias that is computed": Miss(BEHIND, (IMAGE,), biased_by_rows),
     "parts of windows": Miss(BEHIND, (IMAGE,), not_by_window, "it splits what"),
     "taps of neighbours": Miss(BEHIND, (IMAGE,), image_taps),
     "heads that others read": Miss(HEADS_FIRST, (IMAGE,), read_by_others, "in its order"),

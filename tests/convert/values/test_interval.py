@@ -6,6 +6,12 @@ from tinyrt.convert.values.interval import Bounds
 from tinyrt.ir import DType, Value
 
 
+def test_floats_of_every_width_have_no_bounds():
+    for dtype in (DType.FLOAT32, DType.FLOAT16):
+        whole = Bounds.whole(Value("x", dtype, (2,)))
+        assert (whole.low.tolist(), whole.high.tolist()) == ([-np.inf] * 2, [np.inf] * 2)
+
+
 def test_numbers_that_an_int64_does_not_hold_have_no_bounds():
     whole = Bounds.whole(Value("x", DType.UINT64, (2, 3)))
     around = Bounds.around(np.array([[1, 2**64 - 1]], np.uint64))
