@@ -144,3 +144,18 @@ def test_all_nodes_are_asked_again_when_the_outputs_change():
     after = rewrite(graph, rules, verify)
     assert after.outputs == (apart, first)
     assert [outputs for _, outputs in asked] == [graph.outputs, after.outputs]
+
+
+def test_rules_ask_for_a_name_among_many_in_constant_time():
+    """A hostile file may have many outputs, and each rule asks for each value."""
+    graph = _chain()
+    asked = []
+
+    def ask(graph, node):
+        asked.extend((graph.inputs, graph.outputs))
+
+    rewrite(graph, [Rule("ask", (), ask)], verify)
+    assert asked
+    assert all(type(names).__contains__ is not tuple.__contains__ for names in asked)
+    assert graph.inputs[0] in asked[0]
+    assert graph.outputs[0] in asked[1]
