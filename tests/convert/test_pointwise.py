@@ -5,7 +5,7 @@ import pytest
 
 from tests.graphs import Builder
 from tinyrt.convert.pointwise import gather, spread
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
@@ -35,6 +35,21 @@ def test_they_are_the_same_ops_again(all_of_them):
     want = evaluate(graph, {"x": x})
     for other in (one, again):
         np.testing.assert_array_equal(evaluate(other, {"x": x})[graph.outputs[0]], *want.values())
+
+
+def test_the_same_number_beside_tensors_and_beside_numbers_leaves_their_shapes():
+    b = Builder((2, 3), ())
+    for x, shape in (("x", (1,)), ("x1", ())):
+        b.op("relu", (b.op("mul", (x, b.constant(np.full(shape, 2, np.float32))), MulAttrs()),))
+    graph = b.graph("relu_1", "relu_3")
+    one = gather(graph, lambda region: True)
+    assert [node.op for node in one.nodes] == ["pointwise"] * 2
+    again = verify(spread(one))
+    assert [again.value(node.output).shape for node in again.nodes] == [(2, 3)] * 2 + [()] * 2
+    x, x1 = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(4)
+    answers = evaluate(again, {"x": x, "x1": x1})
+    np.testing.assert_array_equal(answers["relu_1"], 2 * x, strict=True)
+    np.testing.assert_array_equal(answers["relu_3"], np.array(8, np.float32), strict=True)
 
 
 def test_regions_that_are_not_accepted_stay():
