@@ -150,9 +150,10 @@ def test_variables_are_states():
     assert interpreter.get_tensor(answer["index"]).tolist() == [[1, 1]]
 
 
-def test_variables_that_begin_otherwise_are_refused():
+@pytest.mark.parametrize("value", [1, (0, 1)])
+def test_variables_that_begin_otherwise_are_refused(value):
     with pytest.raises(UnsupportedError, match="begin as zeros"):
-        parse_tflite(build(increment(), beginning(1)))
+        parse_tflite(build(increment(), beginning(value)))
 
 
 def test_signatures_may_be_subgraphs_of_their_own():

@@ -98,6 +98,22 @@ def test_subgraphs_take_what_they_are_given():
             assert parse_tflite(data).value("y").shape == (2, 3)
 
 
+def test_shapes_that_any_branch_declares_are_named():
+    def branch(builtin, inner):
+        tensors = [T("x", (1, 3)), const("k", 2), T(inner, (3,)), T("y", (1, 3))]
+        ops = [Op(builtin, ["x", "k"], [inner]), Op("ADD", [inner, "k"], ["y"], "AddOptions")]
+        return Subgraph(tensors, ops, ["x"], ["y"])
+
+    either = Op("IF", ["flag", "x"], ["y"], "IfOptions", BRANCHES)
+    tensors = [T("flag", (1,), "BOOL"), T("x", (1, 3)), T("y", (1, 3))]
+    others = branch("MAXIMUM", "left"), branch("MINIMUM", "right")
+    data = build(Subgraph(tensors, [either], ["flag", "x"], ["y"]), *others)
+    with pytest.warns(
+        ConversionWarning, match=r"'left' is declared \[3\].*'right' is declared \[3\]"
+    ):
+        agree(data)
+
+
 def test_a_loop_takes_what_it_is_given():
     ports = [T("i", (1,), "INT32"), T("x", (1, 3))]
     below = [const("n", 2, dtype="INT32"), T("less", (1,), "BOOL")]

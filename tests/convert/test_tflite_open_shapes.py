@@ -106,6 +106,7 @@ def test_the_command_line_says_what_to_do_and_does_it(tmp_path):
     ("dtype", "shape", "signature", "example"),
     [
         ("INT32", (1, 1), (1, -1), "1,128"),
+        ("INT64", (1, 1), (1, -1), "1,128"),
         ("FLOAT32", (1, 1), (-1, -1), "1,16000"),
         ("FLOAT32", (1, 1, 40), (1, -1, 40), "1,100,40"),
         ("FLOAT32", (1, 1, 32, 1), (1, -1, 32, 1), "1,224,32,1"),
@@ -117,6 +118,15 @@ def test_proposed_shapes_fit(dtype, shape, signature, example, tmp_path):
     with pytest.raises(ShapeError, match="open dimension") as refused:
         open_model(path)
     assert refused.value.hint.endswith(f"--shape x={example}")
+
+
+def test_a_shape_is_proposed_for_every_input_that_lacks_one(tmp_path):
+    names, shape = ("a", "b", "c", "y"), (1, 1)
+    tensors = [T(n, shape, signature=(1, 1) if n == "b" else (1, -1)) for n in names]
+    data = build(Subgraph(tensors, [Op("ADD_N", [*"abc"], ["y"])], [*"abc"], ["y"]))
+    with pytest.raises(ShapeError, match="'a' has an open dimension") as refused:
+        open_model(saved(tmp_path, data))
+    assert refused.value.hint.endswith("FIXED.tflite --shape a=1,16000 --shape c=1,16000")
 
 
 def test_shapes_that_do_not_fit_are_refused(tmp_path):

@@ -210,6 +210,19 @@ REFUSED = {
         UnsupportedError,
         "another type",
     ),
+    "an input of another scale": (
+        build(
+            Subgraph(
+                [T(name, (1, 3), "INT8", scale=0.5) for name in "xy"],
+                [Op("CALL", ["x"], ["y"], "CallOptions", {"Subgraph": 1})],
+                ["x"],
+                ["y"],
+            ),
+            Subgraph([T("x", (1, 3), "INT8", scale=0.25)], [], ["x"], ["x"]),
+        ),
+        UnsupportedError,
+        "another type",
+    ),
     "an output of another dtype": (
         composite(affine("ADD", 1), y=T("y", (1, 3), "INT32")),
         UnsupportedError,
