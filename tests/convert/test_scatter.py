@@ -60,9 +60,11 @@ def test_rows_go_to_their_places(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "INT32", "INT64"])
-def test_rows_of_one_place_are_added_in_their_order(dtype):
+@pytest.mark.parametrize(
+    "indices", [[[2], [0], [2], [2], [0], [1]], [[3], [1], [3], [0], [2]]], ids=["some", "all"]
+)
+def test_rows_of_one_place_are_added_in_their_order(indices, dtype):
     TYPES.setdefault("INT64", {})
-    indices = [[2], [0], [2], [2], [0], [1]]
     agree(scattered(dtype, (4, 3), indices), runs=4, atol=0)
 
 

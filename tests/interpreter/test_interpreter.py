@@ -60,6 +60,25 @@ def test_details_before_allocation(interpreter):
     assert names[detail["index"]] == "x"
 
 
+def test_details_of_a_graph_are_those_of_its_file():
+    rng = rng_of("depthwise_conv2d", 0)
+    graph = build_s8(CASES["depthwise_conv2d"](rng), rng).graph
+    of_graph, of_file = (
+        {d["name"]: d for d in found.get_tensor_details()}
+        for found in (
+            Interpreter.from_graph(graph),
+            Interpreter(model_content=write_tflite(graph)),
+        )
+    )
+    assert any(d["quantization"][1] for d in of_graph.values())
+    for name, found in of_graph.items():
+        expected = of_file[name]
+        assert found["dtype"] is expected["dtype"]
+        assert found["quantization"] == expected["quantization"]
+        for key, value in expected["quantization_parameters"].items():
+            np.testing.assert_array_equal(found["quantization_parameters"][key], value, strict=True)
+
+
 def test_the_reference_runs_in_a_device_s_arena_others_in_one_without_overlaps():
     graph = small_cnn()
     for backend in ("numba", "reference"):
