@@ -8,7 +8,7 @@ import pytest
 from tests.ops.build import Built, Case, build_f32, build_s8, build_s16, single_op
 from tests.ops.cases import CASES
 from tests.sampling import sampled
-from tinyrt.convert.values import moving
+from tinyrt.convert.values import moving, sums
 from tinyrt.convert.values.bounds import behind
 from tinyrt.convert.values.elementwise import ELEMENTWISE
 from tinyrt.convert.values.interval import Bounds
@@ -104,6 +104,17 @@ def test_a_layer_has_the_bounds_of_each_place():
     assert (found.low, found.high) == (4 * 5, 9 * 7)
     found = found_of(node, -3, 2)
     assert (found.low, found.high) == (9 * -3, 9 * 2)
+
+
+@pytest.mark.parametrize("block", [2, sums.BLOCK])
+def test_groups_have_the_bounds_of_their_own_channels(block, monkeypatch):
+    """However many weights are looked at together."""
+    monkeypatch.setattr(sums, "BLOCK", block)
+    x = Value("x", DType.FLOAT32, (1, 1, 1, 4))
+    w = Value.constant("w", np.ones((4, 1, 1, 2), np.float32))
+    node = of_op(Case("conv2d", Conv2dAttrs(), ((), ())), [x, w], None)
+    found = behind(node, {"x": Bounds(np.array([1.0, 2, 30, 40]), np.array([3.0, 4, 50, 60]))})
+    assert (found.low.tolist(), found.high.tolist()) == ([3, 3, 70, 70], [7, 7, 110, 110])
 
 
 WRAPS = [
@@ -209,6 +220,16 @@ def test_integers_without_a_scale_that_stay_whole_have_bounds(op, low, high, bou
         assert found is None
     else:
         assert (found.low.tolist(), found.high.tolist()) == ([bounds[0]] * 2, [bounds[1]] * 2)
+
+
+@pytest.mark.parametrize("op", ["div", "floor_div", "floor_mod"])
+def test_a_divisor_that_may_be_0_in_one_channel_leaves_no_bounds(op):
+    values = [Value(name, DType.INT32, (2,)) for name in ("x", "divisor")]
+    node = of_op(Case(op, OPS[op].attrs(), ((2,), (2,))), values, None)
+    x, high = Bounds(np.array([5, 5]), np.array([9, 9])), np.array([3, 3])
+    assert behind(node, {"x": x, "divisor": Bounds(np.array([1, 1]), high)}) is not None
+    for low in ([-3, 1], [1, 0]):
+        assert behind(node, {"x": x, "divisor": Bounds(np.array(low), high)}) is None
 
 
 @pytest.mark.parametrize(
