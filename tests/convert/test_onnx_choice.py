@@ -77,6 +77,20 @@ def test_the_number_of_dimensions_is_that_of_the_branches(tmp_path):
     assert choice.input(0).shape == ()
 
 
+def test_integers_may_decide_beside_numbers(tmp_path):
+    m = OnnxModel()
+    mean = m.op("ReduceMean", m.input(*SHAPE), axes=[0, 1], keepdims=0)
+    asked = m.op("Equal", m.input(1, name="n", dtype=TensorProto.INT64), m.ints(3))
+    condition = m.op("And", m.op("Greater", mean, m.const(0.0)), asked)
+    then, otherwise = BRANCHES["both are computed"]
+    y = m.op("If", condition, then_branch=then, else_branch=otherwise)
+    model = Model(open_model(m.save(tmp_path, y)))
+    for n, sign in ((3, 1), (3, -1), (2, 1)):
+        x = sign * np.arange(1, 5, dtype=np.float32).reshape(SHAPE)
+        answers = model.run_raw({"x": x, "n": np.array([n], np.int32)})
+        assert_close(*answers.values(), -x if (n, sign) == (3, 1) else np.exp(x))
+
+
 def test_a_branch_around_a_branch(tmp_path):
     inner = helper.make_node(
         "If", ["positive"], ["t"], then_branch=computed("Exp", "t2"), else_branch=THEN

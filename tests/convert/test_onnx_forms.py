@@ -124,6 +124,7 @@ einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5))
 einsum("i,i", (5,), (5,))
 einsum("ij,ij->", (3, 4), (3, 4), constant=True)
 einsum("i,i,jk->kj", (5,), (5,), (3, 4))
+einsum("ij,jk,j->ik", (3, 4), (4, 5), (4,))
 
 
 @case

@@ -97,6 +97,12 @@ def test_a_scale_that_gives_a_whole_size_need_not_be_whole_itself(tmp_path):
     assert [node.op for node in graph.nodes] == ["resize_bilinear"]
 
 
+@pytest.mark.parametrize("scales", [(1, 2, 2, 1), (2, 1, 1, 3)])
+def test_channels_and_samples_may_be_resized_beside_pixels(scales, tmp_path):
+    m = OnnxModel(13)
+    assert_equal(m, m.op("Resize", m.input(1, 2, 3, 4), "", m.const(scales)), tmp_path)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize(("first", "last"), [(-0.2, 1.3), (0.5, 1.5), (-0.5, 0.4)])
 def test_what_lies_outside_of_the_image_is_a_number(mode, first, last, tmp_path):

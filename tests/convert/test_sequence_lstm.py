@@ -77,6 +77,7 @@ MISFITS = {
     "gates are clipped": lambda m: layer(m, clip=0.5),
     "activations are": lambda m: layer(m, activations=["HardSigmoid", "Tanh", "Tanh"]),
     "a given state": lambda m: layer(m, extra=("", m.weights(1, 1, HIDDEN))),
+    "begins with a given state": lambda m: layer(m, extra=("", "", m.weights(1, 1, HIDDEN))),
     "last cell state": lambda m: layer(m) + "_2",
 }
 
