@@ -168,6 +168,17 @@ def test_signatures_may_be_subgraphs_of_their_own():
     agree(data)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_subgraphs_of_signatures_may_have_different_numbers_of_tensors(order):
+    one = Subgraph([T("x", (1, 3))], [], ["x"], ["x"])
+    subgraphs = [(one, scaled(3))[i] for i in order]
+    data = build(*subgraphs, signatures={"one": order.index(0), "three": order.index(1)})
+    interpreter = tinyrt.Interpreter(model_content=data)
+    for key, factor in (("one", 1), ("three", 3)):
+        (y,) = interpreter.get_signature_runner(key)(x=np.ones((1, 3), np.float32)).values()
+        assert y.tolist() == [[factor] * 3]
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
