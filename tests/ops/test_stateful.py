@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tflite
 
+from tests.graphs import lstm_net
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import PLACES, answers, keeping, sequence
@@ -16,8 +17,9 @@ from tinyrt.convert.tflite.states import STATES
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter
-from tinyrt.ir import DType, Graph, Node
+from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.unidirectional_sequence_lstm import CELL, HIDDEN
 
 FORMS = [
     ("svdf", build_f32),
@@ -136,6 +138,21 @@ def test_a_state_from_elsewhere_cannot_be_written():
     assert caught.value.op == node.describe()
     assert caught.value.tensor == node.input(4).describe()
     assert caught.value.expected.startswith("a state of the graph that this op alone changes")
+
+
+def test_states_that_begin_anew_are_zeros_whose_next_values_nothing_reads():
+    graph = lstm_net()
+    (node,) = graph.nodes
+    names = [node.inputs[i] for i in (HIDDEN, CELL)]
+    zeros = {name: Value.constant(name, np.zeros((1, 4), np.float32)) for name in names}
+    begun = replace(graph, values=graph.values | zeros)
+    assert parse_tflite(write_tflite(begun)).answers == ("all",)
+    one = Value.constant(names[1], np.eye(1, 4, dtype=np.float32))
+    refused = [replace(begun, values=begun.values | {one.name: one})]
+    refused += [replace(begun, outputs=("all", name)) for name in node.outputs[1:]]
+    for other in refused:
+        with pytest.raises(UnsupportedError, match="give this op its state"):
+            write_tflite(other)
 
 
 def test_two_ops_cannot_share_a_state():
