@@ -12,7 +12,9 @@ from tests.sampling import sampled
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops import is_weighted
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.explain.bisect import _Remade, bisect
@@ -183,6 +185,18 @@ def test_progress_ends_at_what_was_announced_or_beyond():
     quantized = quantize_graph(graph, x, QuantConfig())
     bisect(graph, quantized, {"x": x}, progress=lambda done, total: told.append((done, total)))
     assert all(total == max(done, 2 * len(graph.nodes)) for done, total in told)
+
+
+def test_a_model_of_several_rows_is_searched_with_whole_runs():
+    rng, b = np.random.default_rng(0), Builder((3, 4))
+    w = b.constant(rng.normal(size=(5, 4)).astype(np.float32))
+    y = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
+    mean = b.op("mean", (y,), MeanAttrs((0,), keep_dims=True))
+    graph, x = b.graph(b.op("sub", (y, mean), AddAttrs())), rng.normal(size=(132, 4))
+    x = x.astype(np.float32)
+    quantized = quantize_graph(graph, x, QuantConfig())
+    found = bisect(graph, quantized, {"x": x}, target=Budget(None, None, 100, (Scheme.FLOAT,)))
+    assert found.result.sqnr_db > found.start.sqnr_db
 
 
 @pytest.mark.parametrize(("lost", "is_reached"), [(0, True), (1, True), (2, False)])

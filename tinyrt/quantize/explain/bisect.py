@@ -144,7 +144,8 @@ def _bisected(
     start = judge.measure(quantized)
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
-    head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
+    count, rows = search_samples(graph), Model(graph).rows
+    head = {name: array[: count * rows[name]] for name, array in feeds.items()}
     parted, _ = as_parted(graph, quantized)
     matched = as_quantized(parted, quantized, lost)
     rebuilt = _Remade(matched, restored(quantized, matched, lost), head)
