@@ -143,6 +143,16 @@ def test_dead_nodes_and_duplicates_go():
     assert ops(apply(graph, MERGE_DUPLICATES, REMOVE_DEAD)[0]) == ["tanh", "add"]
 
 
+@pytest.mark.parametrize("given", [(0,), (1,), (0, 1), (0, 2), (0, 1, 2)])
+def test_duplicates_of_what_the_model_gives_go(given):
+    """Each output is computed under its own name; what else is alike is computed once."""
+    net = Net((2, 3))
+    alike = [net.op("tanh", ("x",)) for _ in range(4)]
+    others = [net.op("neg", (y,)) for i, y in enumerate(alike) if i not in given]
+    graph = net.graph(*(alike[i] for i in given), *others)
+    assert ops(apply(graph, MERGE_DUPLICATES, REMOVE_DEAD)[0]).count("tanh") == len(given)
+
+
 UNARY = ["relu", "relu6", "relu_n1_to_1", "logistic", "tanh"]
 
 

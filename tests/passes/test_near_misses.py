@@ -125,6 +125,19 @@ MISSES = {
         lambda net: net.mul(cut_of(net, net.conv("x"), (1, 6, 5, 4), (0,)), net.random(4)),
         "cuts channels, or drops dimensions",
     ),
+    "a norm behind a cut, one of whose numbers are computed": Miss(
+        "hoist_over_slice",
+        (IMAGE, (4,)),
+        lambda net: net.op(
+            "batch_norm",
+            (
+                cut_of(net, net.conv("x"), (1, 3, 5, 4)),
+                *(net.random(4), "x1", net.random(4), net.random(4)),
+            ),
+            BatchNormAttrs(),
+        ),
+        "its constant is not one per channel",
+    ),
     "siblings that are rounded": Miss(
         "merge_siblings",
         (IMAGE,),

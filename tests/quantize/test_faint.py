@@ -81,6 +81,15 @@ def test_a_masks_constant_says_nothing_of_its_sums():
     assert lifted(graph, graph.outputs[0], Range(0, 1e-9), ranges.get) == least
 
 
+@pytest.mark.parametrize("operands", [("x", "x1"), ("x1", "x")])
+def test_what_cancels_has_steps_for_the_larger_operand(operands):
+    b = Builder((1, 4), (1, 4))
+    y = b.op("sub", operands, AddAttrs())
+    ranges = {"x": Range(-3.0, 1.0), "x1": Range(0.0, 0.5)}
+    found = lifted(b.graph(y), y, Range(-1e-9, 1e-9), ranges.get)
+    assert found == Range(-3.0 * FAINT, 3.0 * FAINT)
+
+
 @pytest.mark.parametrize(
     ("op", "is_lifted"),
     [("add", True), ("sub", True), ("mean", True), ("sum", True), ("mul", False)],

@@ -68,6 +68,16 @@ def test_scores_matter_to_the_greatest_depth_of_their_readers():
         assert found == Depth(4 * DEPTH, answers=True)
 
 
+@pytest.mark.parametrize("told", [(True, False), (False, True), (False, False)])
+def test_all_scores_matter_where_any_of_their_shares_are_answers(told):
+    net = Net((2, 4))
+    scores = net.dense("x", 4)
+    shares = [net.op("softmax", (scores,), SoftmaxAttrs(beta)) for beta in (1.0, 0.25)]
+    ends = [y if own else net.op("abs", (y,)) for y, own in zip(shares, told, strict=True)]
+    (found,) = score_depths(net.graph(*ends)).values()
+    assert found.answers is any(told)
+
+
 def test_comparisons_that_are_moved_are_of_floats():
     truth = Value("", DType.BOOL, (2,))
     ports = {DType.FLOAT32: f32(2), DType.INT32: Value("", DType.INT32, (2,)), DType.INT8: s8(2)}

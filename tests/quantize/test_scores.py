@@ -98,6 +98,16 @@ def test_a_mask_needs_no_steps_for_what_lies_below_all_scores(name):
     assert narrowed(graph, mask, OWN, ranges.get) == Range(least, max(least, 0.0))
 
 
+@pytest.mark.parametrize("lows", [(-20, -50), (-50, -20)])
+def test_a_mask_of_several_scores_reaches_to_the_lowest_of_them(lows):
+    b = Builder((4, 4), (4, 4))
+    mask = b.op("neg", ("x1",), NoAttrs())
+    scores = [b.op("add", (mask, "x"), AddAttrs()) for _ in lows]
+    graph = b.graph(*(b.op("softmax", (s,), SoftmaxAttrs()) for s in scores))
+    ranges = {s: Range(low, 30.0) for s, low in zip(scores, lows, strict=True)}
+    assert narrowed(graph, mask, OWN, (ranges | {"x": Range(-7, 5)}).get) == Range(-55.0, 0.0)
+
+
 def test_pixels_whose_means_are_scores_keep_their_range():
     """Many lie below all means, and still count."""
     rng, b = np.random.default_rng(0), Builder((1, 6, 6, 8))
