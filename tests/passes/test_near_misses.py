@@ -138,6 +138,11 @@ MISSES = {
         ),
         "its constant is not one per channel",
     ),
+    "a layer of one pixel whose windows reach beyond it": Miss(
+        "conv_as_dense",
+        ((1, 3),),
+        lambda net: net.reshape(net.conv(net.reshape("x", 1, 1, 1, 3), padding="SAME"), 1, 4),
+    ),
     "siblings that are rounded": Miss(
         "merge_siblings",
         (IMAGE,),

@@ -103,12 +103,18 @@ def test_as_many_runs_are_looked_at_as_a_search_does():
     assert report.samples == 128
 
 
-def test_what_cannot_be_quantised_is_named():
-    graph = dense()
-    (layer,) = [n for n in graph.bound() if len(n.inputs) > 1]
-    w = layer.input(1)
-    broken = replace(w, data=np.where(w.data > 100, np.nan, w.data).astype(np.float32))
-    wrong = replace(graph, values=graph.values | {w.name: broken})
+@pytest.mark.parametrize("place", [1, 2])
+def test_what_cannot_be_quantised_is_named(place):
+    """Weights, or a bias, of which one number is none."""
+    b = Builder((1, 2))
+    constants = [b.constant(np.ones(shape, np.float32)) for shape in ((3, 2), (3,))]
+    graph = b.graph(b.op("fully_connected", ("x", *constants), FullyConnectedAttrs()))
+    (layer,) = graph.bound()
+    whole = layer.input(place)
+    data = np.array(whole.data)
+    data.flat[-1] = np.nan
+    broken = replace(whole, data=data)
+    wrong = replace(graph, values=graph.values | {whole.name: broken})
     with pytest.raises(UnsupportedError, match="weights hold NaN or infinity") as caught:
         quantize_graph(wrong, None, QuantConfig(scheme=Scheme.WEIGHTS_INT8))
     assert (caught.value.op, caught.value.tensor) == (layer.describe(), broken.describe())

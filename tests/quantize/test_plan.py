@@ -1,6 +1,7 @@
 """Which tensors share parameters, and what the quantised graph answers."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from tests.graphs import Builder, small_cnn
 from tests.ops.peers import run_tflm
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Model
+from tinyrt.ir import QParams
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -88,9 +90,16 @@ def test_dense_layers_may_have_a_scale_per_output():
 
 def test_the_plan_is_readable_as_json():
     graph = small_cnn()
-    plan = make_plan(graph, calibrate(graph, _data(8, 8, 3)))
+    config = QuantConfig(per_channel_dense=True)
+    plan = make_plan(graph, calibrate(graph, _data(8, 8, 3)), config)
+    layer = next(iter(plan.weights))
+    own = {"rounded": {layer: np.int8([[1, -2]])}, "biases": {layer: np.float32([0.5, 3])}}
+    plan = replace(plan, **own)
     table = json.loads(plan.to_json())
-    assert set(table["activations"]) == set(plan.activations)
+    for kind in ("activations", "weights"):
+        read = {n: QParams(tuple(q.pop("scales")), **q) for n, q in table.pop(kind).items()}
+        assert read == getattr(plan, kind)
+    assert table == {"rounded": {layer: [[1, -2]]}, "biases": {layer: [0.5, 3.0]}}
 
 
 def test_what_cannot_be_quantised_is_named():
