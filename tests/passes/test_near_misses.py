@@ -143,6 +143,12 @@ MISSES = {
         ((1, 3),),
         lambda net: net.reshape(net.conv(net.reshape("x", 1, 1, 1, 3), padding="SAME"), 1, 4),
     ),
+    "a layer of one pixel that becomes a line": Miss(
+        "conv_as_dense",
+        ((1, 1, 1, 3),),
+        lambda net: net.reshape(net.conv("x", size=1), 1, 1, 4),
+        "no reshape in front of it or behind it would go",
+    ),
     "siblings that are rounded": Miss(
         "merge_siblings",
         (IMAGE,),

@@ -153,6 +153,12 @@ FORMS = {
     "a clamped layer of two pixels": Form(
         "conv_as_dense", ((2, 90),), flat_layer, ["fully_connected", "reshape"]
     ),
+    "functions between a layer of one pixel and a row": Form(
+        "conv_as_dense",
+        ((1, 1, 1, 3),),
+        lambda net: net.reshape(net.op("abs", (net.op("tanh", (net.conv("x", size=1),)),)), 1, 4),
+        ["fully_connected", "reshape", "tanh", "abs", "reshape"],
+    ),
     "places in a turned image": Form(
         "transpose_into_mean",
         (IMAGE,),

@@ -29,7 +29,7 @@ from tinyrt.quantize import (
     quantize_graph,
 )
 from tinyrt.quantize.calibration.collect import calibrate
-from tinyrt.quantize.methods.channels import free_spaces
+from tinyrt.quantize.methods.channels import Space, free_spaces
 from tinyrt.quantize.methods.equalize import (
     _consumer_noise,
     _cut_off,
@@ -94,6 +94,14 @@ def test_channels_that_are_not_read_have_factors():
         assert (scale > 0).all()
 
 
+def test_factors_are_those_of_the_tensor_of_which_a_channel_has_most():
+    """Of two tensors of other ranges, each has another channel that is as wide as itself."""
+    none = np.zeros(2, np.float32)
+    stats = [(none, np.float32([1, 0.1])), (none, np.float32([10, 100]))]
+    for scale in _proposals(Space((), (), (), 2), stats):
+        np.testing.assert_allclose(scale, [1, 1])
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_halves_of_samples_are_every_other_one(count):
     x = np.random.default_rng(0).normal(size=(count, 3, 2))
@@ -114,7 +122,18 @@ def test_what_lies_beyond_a_range_reaches_from_zero(low, high, beyond):
     np.testing.assert_allclose(found, beyond)
 
 
-@pytest.mark.parametrize("build", [small_cnn, depthwise_net, _spread])
+def _of_one_constant():
+    """Three layers of the same weights and the same bias."""
+    rng, b, x = np.random.default_rng(2), Builder((1, 8, 8, 3)), "x"
+    spread = np.float32([1, 10, 100]).reshape(3, 1, 1, 1)
+    w = b.constant(rng.normal(size=(3, 1, 1, 3)).astype(np.float32) * spread)
+    bias = b.constant(np.float32([1, 2, 3]))
+    for _ in range(3):
+        x = b.op("conv2d", (x, w, bias), Conv2dAttrs())
+    return b.graph(x)
+
+
+@pytest.mark.parametrize("build", [small_cnn, depthwise_net, _spread, _of_one_constant])
 def test_equalised_models_compute_the_same(build):
     graph, x = build(), _samples()
     equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)

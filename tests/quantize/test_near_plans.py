@@ -14,6 +14,7 @@ from tinyrt.ops.slice import SliceAttrs
 from tinyrt.quantize import Calibrator, QuantConfig, Scheme, calibrate, make_plan
 from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.observers import make_observer
+from tinyrt.quantize.config import BiasCorrection
 from tinyrt.quantize.faint import lifted
 from tinyrt.quantize.methods.affine import merge_affine
 from tinyrt.quantize.methods.heads import parts_of
@@ -190,6 +191,14 @@ NEEDS = {
         QuantConfig(scheme=Scheme.WEIGHTS_INT8, optimize_rounding=True),
         True,
     ),
+    **{
+        f"weights and {name}": (QuantConfig(scheme=Scheme.WEIGHTS_INT8, **{name: choice}), True)
+        for name, choice in {
+            **dict.fromkeys(("equalize", "smooth", "tune_ranges"), True),
+            "bias_correction": BiasCorrection.ANALYTIC,
+            "calibrator": Calibrator.MEASURED,
+        }.items()
+    },
 }
 
 

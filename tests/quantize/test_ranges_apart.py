@@ -32,7 +32,7 @@ from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Simulator, simulator_of
 
 
-def _heads(ratio=30.0, *, step=1, shared=False):
+def _heads(ratio=30.0, *, step=1, shared=""):
     """(1, 6, 6, 3) -> one convolution, split into scores and boxes that are ``ratio`` smaller."""
     rng, b = np.random.default_rng(0), Builder((1, 6, 6, 3))
     w = rng.normal(size=(6, 1, 1, 3)).astype(np.float32)
@@ -42,7 +42,8 @@ def _heads(ratio=30.0, *, step=1, shared=False):
     scores = b.op("slice", (whole,), SliceAttrs((0, 0, 0, 0), (1, 6, 6, 2), (1, 1, 1, 1)))
     size = (1, 6, 6, 4 // step)
     boxes = b.op("slice", (whole,), SliceAttrs((0, 0, 0, 2), size, (1, 1, 1, step)))
-    again = [b.op("conv2d", inputs, Conv2dAttrs(stride=(2, 2)))] if shared else []
+    others = {"all": inputs, "bias": ("x", b.constant(w), inputs[2])}
+    again = [b.op("conv2d", others[shared], Conv2dAttrs(stride=(2, 2)))] if shared else []
     return b.graph(scores, boxes, *again)
 
 
@@ -68,7 +69,8 @@ def test_heads_of_different_size_get_layers_of_their_own():
     [
         ({"ratio": 3.0}, QuantConfig()),
         ({"step": 2}, QuantConfig()),
-        ({"shared": True}, QuantConfig()),
+        ({"shared": "all"}, QuantConfig()),
+        ({"shared": "bias"}, QuantConfig()),
         ({}, QuantConfig(scheme=Scheme.INT16X8)),
         ({}, QuantConfig(scheme_for=(("conv2d*", Scheme.INT8),))),
     ],
