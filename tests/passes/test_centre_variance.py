@@ -58,6 +58,17 @@ def test_sums_that_a_constant_gives_a_dimension_stay():
     assert ops(apply(graph, CENTRE_VARIANCE)[0]) == ops(graph)
 
 
+@pytest.mark.parametrize("factors", [(0.5, 0.25), (0.25, 0.5)])
+def test_both_sums_are_divided_by_how_many_they_are_of(factors):
+    net = Formula((2, 4))
+    means = [
+        net.mul(net.op("sum", (x,), ReduceAttrs((-1,), True)), factor)
+        for x, factor in zip((net.op("square", ("x",)), "x"), factors, strict=True)
+    ]
+    y = net.op("sub", (means[0], net.op("square", (means[1],))), AddAttrs())
+    assert "a sum is 2 times the mean" in refusal(net.graph(y), CENTRE_VARIANCE)
+
+
 def test_an_activation_stays():
     net = Formula((2, 4))
     graph = net.graph(variance(net, activation="RELU"))

@@ -158,9 +158,15 @@ def test_only_what_was_chosen_is_varied(equalize, smooth):
     graphs = norm(Net((2, 4)), "mul"), layers.graph(layers.dense(layers.dense("x", 4), 4))
     config = QuantConfig(equalize=equalize, smooth=smooth, measured=("smooth", "equalize"))
     config = replace(config, calibrator=Calibrator.MINMAX)
-    behind_norm, between = (list(_variations(graph, config)) for graph in graphs)
-    assert [o.choices for found in behind_norm for o in found] == [{"smooth": False}] * smooth
-    assert [o.full_range for found in between for o in found] == [True, False] * equalize
+    net = Net((2, 4))
+    both = net.graph(net.dense(net.dense(net.mul("x", net.random(4)), 4), 4))
+    behind_norm, between, mixed = (
+        [option for found in _variations(graph, config) for option in found]
+        for graph in (*graphs, both)
+    )
+    assert [o.choices for o in behind_norm] == [{"smooth": False}] * smooth
+    assert [o.full_range for o in between] == [True, False] * equalize
+    assert mixed == between + behind_norm
 
 
 ALL = QuantConfig(per_channel_dense=True)

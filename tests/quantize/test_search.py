@@ -1,14 +1,18 @@
 """Ranges are varied together where tensors share them, one by one where they do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tinyrt.ir import QParams
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, Scheme, calibrate, pipeline, quantize_graph
 from tinyrt.quantize.calibration.search import MIN_GAIN_DB, search_ranges, search_samples
+from tinyrt.quantize.pipeline import Prepared
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 
@@ -99,3 +103,19 @@ def test_large_models_are_searched_with_fewer_samples(channels, samples):
     w = b.constant(np.ones((channels, 4, 4, 8), np.float32)) if channels else None
     graph = b.graph(b.op("conv2d", ("x", w), Conv2dAttrs()) if w else b.op("tanh", ("x",)))
     assert search_samples(graph) == samples
+
+
+@pytest.mark.parametrize("shares", [(1.0, 0.1), (0.1, 1.0), (0.1, 0.5, 0.2)])
+def test_of_several_plans_the_nearest_to_the_float_model_is_taken(shares):
+    """Ranges that cut values off are further away, the more of them they cut."""
+    b = Builder((1, 4))
+    graph, config = b.graph(b.op("abs", ("x",))), QuantConfig()
+    x = np.random.default_rng(0).uniform(-1, 1, (32, 4)).astype(np.float32)
+    plan = make_plan(graph, calibrate(graph, x), config)
+    plans = [
+        replace(plan, activations=dict.fromkeys(plan.activations, QParams((share / 127,), 0)))
+        for share in shares
+    ]
+    prepared = Prepared(graph, {}, {"x": x}, None, config)
+    found = prepared._nearest([(config, each) for each in plans])
+    assert found is plans[shares.index(max(shares))]
