@@ -87,6 +87,10 @@ def test_transparency_lies_on_black_and_cameras_are_turned(tmp_path):
     np.testing.assert_array_equal(
         load_images(tmp_path, size=(2, 2), value_range=(0, 255)).x[0, 0, 0], (40, 20, 10)
     )
+    palette = Image.new("P", (2, 2))
+    palette.putpalette([200, 100, 50])
+    palette.save(tmp_path / "a.png", transparency=0)
+    assert (load_images(tmp_path, size=(2, 2)).x == 0).all()
     turned = tmp_path / "turned"
     pixels = np.zeros((16, 32, 3), np.uint8)
     pixels[:, :16] = 255
@@ -96,6 +100,20 @@ def test_transparency_lies_on_black_and_cameras_are_turned(tmp_path):
     found = load_images(turned, size=(32, 16)).x[0, :, :, 0]
     assert (found[:14] > 0.9).all()
     assert (found[18:] < 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "ending"),
+    [
+        *(("1", "png"), ("L", "pgm"), ("LA", "PNG"), ("P", "gif"), ("RGB", "bmp"), ("RGB", "webp")),
+        *(("RGB", "ppm"), ("RGBA", "tiff"), ("CMYK", "jpeg"), ("CMYK", "jpg"), ("YCbCr", "tif")),
+    ],
+)
+def test_images_of_every_kind_with_eight_bits_a_channel_are_read(mode, ending, tmp_path):
+    Image.new("RGB", (2, 2), "white").convert(mode).save(tmp_path / f"a.{ending}")
+    with Image.open(tmp_path / f"a.{ending}") as saved:
+        assert saved.mode == mode
+    assert (load_images(tmp_path, size=(2, 2)).x > 0.99).all()
 
 
 def damaged(folder):

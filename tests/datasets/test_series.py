@@ -40,14 +40,15 @@ def test_the_column_says_the_class_of_windows_in_which_it_does_not_change(tmp_pa
 def test_folders_are_classes_and_short_tables_are_left_out(tmp_path):
     classes_of(tmp_path, save, "x,y\n1,2\n3,4\n", "csv")
     save(tmp_path / "b" / "1.csv", "x,y\n5,6\n")
+    save(tmp_path / "b" / "notes.txt", "nice")
     found = load_series(tmp_path, window=2)
     assert (found.classes, found.y.tolist()) == (("a", "b"), [0, 1])
-    assert found.left_out == (f"{tmp_path / 'b' / '1.csv'}: 1 rows",)
+    assert found.left_out == ("b/notes.txt", f"{tmp_path / 'b' / '1.csv'}: 1 rows")
 
 
 def test_classes_stand_in_the_order_of_their_names(tmp_path):
     names = [f"class {letter}" for letter in "hgfedcbaij"]
-    save(tmp_path / "a.csv", "x,what\n" + "".join(f"{i},{n}\n" for i, n in enumerate(names)))
+    save(tmp_path / "a.csv", "x,what\n" + "".join(f"{i}, {n} \n" for i, n in enumerate(names)))
     found = load_series(tmp_path, window=1, label="what")
     assert found.classes == tuple(sorted(names))
     assert [found.classes[i] for i in found.y] == names
@@ -101,8 +102,8 @@ def test_two_sources_of_classes_are_one_too_many(tmp_path):
 
 
 def test_more_than_the_memory_is_refused(tmp_path):
-    save(tmp_path / "a.csv", "x\n" + "1\n" * 50)
+    save(tmp_path / "a.csv", "x,y\n" + "1,2\n" * 50)
     with limited(memory=100), pytest.raises(BudgetError, match=r"the table 'a\.csv'"):
         load_series(tmp_path, window=1)
-    with limited(memory=12 * 102), pytest.raises(BudgetError, match="10 windows"):
+    with limited(memory=12 * 204), pytest.raises(BudgetError, match="10 windows"):
         load_series(tmp_path, window=41, step=1)

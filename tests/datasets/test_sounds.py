@@ -22,10 +22,11 @@ def save(path, samples, *, rate=16_000, channels=1, width=2):
 
 def test_sounds_are_fractions_of_full_scale(tmp_path):
     classes_of(tmp_path, save, SOUND, "wav")
+    (tmp_path / "b" / "notes.txt").write_text("nice")
     data = load_sounds(tmp_path, seconds=len(SOUND) / 16_000)
     assert (data.x.shape, data.x.dtype, data.classes) == ((2, 6), np.float32, ("a", "b"))
     np.testing.assert_array_equal(data.x[1], SOUND / 32768)
-    assert data.y.tolist() == [0, 1]
+    assert (data.y.tolist(), data.left_out) == ([0, 1], ("b/notes.txt",))
 
 
 def test_long_ones_lose_their_ends_and_short_ones_stand_in_the_middle(tmp_path):
