@@ -14,7 +14,14 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, no_grad, trace
-from tinyrt.train.distill import Distillation, Features, logits_of, similarity_loss, softened
+from tinyrt.train.distill import (
+    Distillation,
+    Features,
+    logits_of,
+    recording,
+    similarity_loss,
+    softened,
+)
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.nn import Linear, ReLU, Sequential, Softmax
 from tinyrt.train.prune import Pruner, Schedule, sparsity_of
@@ -135,6 +142,16 @@ def test_similarity_is_blind_to_channels_and_has_a_gradient():
     gradcheck(lambda f: similarity_loss(f, wanted), [features])
     turned = features.data @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
     assert similarity_loss(features, turned).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_part_that_is_recorded_already_goes_on_being_so():
+    net, x = mlp(np.random.default_rng(1), 2), Tensor(np.ones((1, 4)))
+    with recording(net, ["hidden"]) as outer:
+        with recording(net, ["hidden"]) as inner:
+            net(x)
+        assert outer["hidden"] is inner["hidden"]
+        net(x)
+    assert outer["hidden"] is not inner["hidden"]
 
 
 def test_one_training_distils_prunes_and_quantises(problem):

@@ -32,13 +32,12 @@ def run(stream, config, *, seed=2, **options):
     return net.state_dict()["0.weight"], history, optimizer
 
 
-def by_hand(epochs, together):
+def by_hand(epochs, together, pairs):
     """The same without ``fit``: what each group of batches gives, by the mean of their losses."""
     net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
     optimizer = Adam(net.parameters(), 1e-2)
-    pairs = list(in_batches())
     for _ in range(epochs):
-        for i in range(0, 3, together):
+        for i in range(0, len(pairs), together):
             group = pairs[i : i + together]
             for x, y in group:
                 (cross_entropy(net(Tensor(x)), y) * (1 / len(group))).backward()
@@ -47,13 +46,14 @@ def by_hand(epochs, together):
     return net.state_dict()["0.weight"]
 
 
-@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize(("together", "count"), [(1, 3), (2, 3), (3, 5)])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_iterable_is_gone_through_anew_in_each_epoch(workers, together):
-    config = FitConfig(3, accumulate=together, workers=workers, batches=3)
-    weights, history, optimizer = run(list(in_batches()), config)
-    np.testing.assert_array_equal(weights, by_hand(3, together))
-    assert optimizer.steps == 3 * (3 if together == 1 else 2)
+def test_an_iterable_is_gone_through_anew_in_each_epoch(workers, together, count):
+    config = FitConfig(3, accumulate=together, workers=workers, batches=count)
+    pairs = [*in_batches(), *in_batches()][:count]
+    weights, history, optimizer = run(pairs, config)
+    np.testing.assert_array_equal(weights, by_hand(3, together, pairs))
+    assert optimizer.steps == 3 * -(-count // together)
     assert len(history) == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.train import SGD, Adam, Tensor, cross_entropy
 from tinyrt.train.fit import FitConfig, fit
-from tinyrt.train.history import HEIGHT, MARGIN, WIDTH, plot_history, save_history
+from tinyrt.train.history import HEIGHT, MARGIN, WIDTH, Epoch, plot_history, save_history
 from tinyrt.train.nn import BatchNorm, Dropout, Linear, Parameter, ReLU, Sequential
 from tinyrt.train.optim import Group
 from tinyrt.train.schedules import cosine_lr
@@ -137,6 +137,12 @@ def test_history_is_drawn(tmp_path):
         assert (min(down), max(down)) == (MARGIN, HEIGHT - MARGIN)
     _, silent = run(FitConfig(epochs=2), validate=None)
     assert plot_history(silent, tmp_path / "loss.svg").read_text().count("polyline") == 1
+    scores = float("nan"), 0.5, float("nan"), 0.75
+    now_and_then = [Epoch(i, 4, 1.0, 0.1, score) for i, score in enumerate(scores, start=1)]
+    text = plot_history(now_and_then, tmp_path / "some.svg").read_text()
+    step = (WIDTH - 2 * MARGIN) / 3
+    ends = f"{MARGIN + step:.1f},{HEIGHT - MARGIN:.1f} {WIDTH - MARGIN:.1f},{MARGIN:.1f}"
+    assert f'points="{ends}"' in text
 
 
 def test_worker_threads_change_no_bit():

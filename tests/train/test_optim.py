@@ -226,14 +226,16 @@ def test_settings_are_what_was_chosen():
     }
 
 
-def test_a_state_that_was_loaded_is_nobody_elses():
+def test_a_state_that_was_loaded_or_given_is_nobody_elses():
     parameter = Tensor(np.array([1.0], np.float32), requires_grad=True)
     optimizer = Adam([parameter], 0.1)
     saved = {"steps": np.asarray(1), "lr": np.asarray(0.1), "0.m": np.full(1, 2.0, np.float32)}
     saved["0.v"] = saved["0.m"].copy()
     optimizer.load_state_dict(saved)
+    given = optimizer.state_dict()
     parameter.grad = np.array([-1.0], np.float32)
     optimizer.step()
+    assert given["0.m"] == given["0.v"] == 2
     assert saved["0.m"] == saved["0.v"] == 2
 
 

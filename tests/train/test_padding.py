@@ -121,6 +121,8 @@ POOLS = {
     "max": (MaxPool2d, 3, {"padding": 1}),
     "max, every": (MaxPool2d, (5, 3), {"padding": (2, 1), "stride": 1}),
     "max, strides": (MaxPool2d, (3, 1), {"padding": (1, 0), "stride": (2, 3)}),
+    "max, stride across": (MaxPool2d, 3, {"padding": 1, "stride": (1, 2)}),
+    "max, stride down": (MaxPool2d, 3, {"padding": 1, "stride": (2, 1)}),
     "mean": (AvgPool2d, 3, {"padding": 1, "stride": 2}),
     "mean, half": (AvgPool2d, (4, 2), {"padding": (2, 1)}),
     "none": (MaxPool2d, 2, {"padding": 0, "stride": (1, 3)}),

@@ -203,6 +203,7 @@ def test_a_choice_of_numbers_is_one_of_tensors():
     assert y.dtype == np.float64
     y.sum().backward()
     assert x.grad.tolist() == [0, 1]
+    assert where([True, False], x, 0.1).data.tolist() == [1, 0.1]
     assert where(x > 1.5, x, 0.0).data.tolist() == [0, 2]
     assert where(Tensor([True, False], dtype=bool), 1.0, 2.0).data.tolist() == [1, 2]
     with pytest.raises(ShapeError, match="not all elements are bool"):
