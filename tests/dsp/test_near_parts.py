@@ -118,7 +118,7 @@ BOXES = {
 def test_boxes_that_fill_no_vector(name):
     (candidates, most), met, at_most = BOXES[name]
     anchors = tuple((i, i, 3, 3) for i in range(5))
-    boxes = Boxes(9, 9, anchors, 4, candidates=candidates, most=most, ignored=(0,))
+    boxes = Boxes(9, 9, anchors, 4, candidates=candidates, most=most, ignored=(0, 0))
     through = (1, 2)
     found = [*decision_terms(boxes, at_once=16).values()]
     assert found == [through, through + met, through + at_most]

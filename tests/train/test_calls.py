@@ -137,9 +137,11 @@ def test_running_statistics_are_followed_in_what_is_given():
     net = Sequential(BatchNorm(2))
     x = Tensor(np.array([[1.0, 2.0], [3.0, 6.0]], np.float32))
     own, mean = dict(net.named_parameters()), Buffer(np.array([10, 20], np.float32))
+    variance = Buffer(np.array([10, 20], np.float32))
     functional_call(net, own, x)
-    functional_call(net, {**own, "0.mean": mean}, x)
+    functional_call(net, {**own, "0.mean": mean, "0.variance": variance}, x)
     assert mean.data == pytest.approx([9.2, 18.4])
+    assert variance.data == pytest.approx([9.2, 18.8])
     assert not net[0].mean.data.any()
     assert net[0].variance.data.tolist() == [1, 1]
     x.requires_grad, start = True, mean.data

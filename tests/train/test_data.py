@@ -80,6 +80,13 @@ def test_workers_give_the_same_items_and_errors_in_order(workers):
         next(reader)
 
 
+def test_workers_are_two_jobs_each_ahead_of_their_reader():
+    asked = []
+    jobs = (asked.append(i) or (lambda i=i: i) for i in range(30))
+    for i, result in enumerate(in_order(jobs, 3)):
+        assert (result, len(asked)) == (i, min(i + 1 + 2 * 3, 30))
+
+
 def test_workers_stop_when_their_reader_does():
     before, done = threading.active_count(), []
     reader = in_order((lambda i=i: done.append(i) for i in range(100)), 2)

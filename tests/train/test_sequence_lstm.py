@@ -59,9 +59,9 @@ def imported(folder, direction="forward"):
     return m.save(folder, m.op("Gemm", rows, m.weights(columns, 3), m.weights(3)))
 
 
-def one_op(states=None, time_major=False, shape=(1, STEPS, INPUTS), outputs=("y",)):
+def one_op(states=None, time_major=False, shape=(1, STEPS, INPUTS), outputs=("y",), clip=0.0):
     """A graph of one LSTM; its states are zeros unless given."""
-    attrs = LstmAttrs(time_major=time_major)
+    attrs = LstmAttrs(cell_clip=clip, time_major=time_major)
     rng = np.random.default_rng(2)
     shapes = [(UNITS, INPUTS)] * 4 + [(UNITS, UNITS)] * 4 + [(UNITS,)] * 4
     samples_ = shape[1 if time_major else 0]
@@ -276,16 +276,17 @@ def test_the_cell_states_scale_follows_their_range():
 
 
 @pytest.mark.filterwarnings("ignore:only 8 samples")
-def test_the_range_of_the_cell_state_is_that_of_its_steps():
-    model = QatModel(one_op(), samples(8))
+@pytest.mark.parametrize("clip", [0.0, 0.75])
+def test_the_range_of_the_cell_state_is_that_of_its_steps(clip):
+    model = QatModel(one_op(clip=clip), samples(8))
     layer = model.recurrent["lstm"]
     layer.cell.momentum = 1.0
     x = Tensor(samples(4, seed=7))
     layer.observe(x, layer(x))
     layer.cell.settle()
-    graph, cells = one_op(outputs=("c",)), []
+    graph, cells = one_op(outputs=("c",), clip=clip), []
     for t in range(1, STEPS + 1):
-        short = one_op(shape=(1, t, INPUTS), outputs=("c",))
+        short = one_op(shape=(1, t, INPUTS), outputs=("c",), clip=clip)
         cells += [Model(short)(x.data[i : i + 1, :t]) for i in range(4)]
     assert graph.outputs == ("c",)
     limits = (np.min(cells), np.max(cells))

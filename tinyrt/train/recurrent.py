@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
-from tinyrt.ops.lstm_gradient import Lstm, cell_states, gates_of, joined
+from tinyrt.ops.lstm_gradient import Lstm, cell_states, clipped, gates_of, joined
 from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmAttrs, side_by_side
 from tinyrt.quantize.ranges import Range
@@ -130,7 +130,8 @@ class QuantizedSequenceLayer(SequenceLayer):
         zeros = np.zeros_like(outputs[:1])
         w, r, b = side_by_side(*(p.data for p in self.operands))
         gates = gates_of(samples, w, r, b, joined(0, zeros, outputs[:-1]))
-        self.cell.observe(Tensor(cell_states(Lstm(self._attrs.cell_clip), gates, zeros[0])))
+        lstm = Lstm(self._attrs.cell_clip)
+        self.cell.observe(Tensor(clipped(lstm, cell_states(lstm, gates, zeros[0]))))
 
 
 class CellQuantizer(RangeQuantizer):
