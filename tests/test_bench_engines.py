@@ -36,9 +36,11 @@ def model(tmp_path):
     return m.save(tmp_path, m.op("Add", real, m.input("n", 3)))
 
 
-def test_onnxruntime_is_fed_what_its_model_takes(sessions, model):
+def test_onnxruntime_is_fed_what_its_model_takes_on_one_thread(sessions, model):
     (engine,) = bench.peers("onnxruntime", model)
-    run = bench._ready(engine.open("unused.tflite"), np.zeros(1, np.float32))
+    opened = engine.open("unused.tflite")
+    assert opened._session.get_session_options().intra_op_num_threads == 1
+    run = bench._ready(opened, np.zeros(1, np.float32))
     run()
     assert len(sessions) == 2  # the first warms up
     kinds = sorted((array.shape, array.dtype.name) for array in sessions[0].values())

@@ -59,6 +59,10 @@ def test_text_is_read_within_the_memory_there_is(tmp_path):
         assert len(read_series(tmp_path / "a.csv", 3)) == 100
     with limited(memory=60 * 600 - 1), pytest.raises(BudgetError, match="the recording"):
         read_series(tmp_path / "a.csv", 3)
+    with limited() as budget:
+        before = budget.memory
+        read_series(tmp_path / "a.csv", 3)
+        assert budget.memory == before + 600 * budget.memory_per_byte
 
 
 def test_other_files_are_refused(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 
 from tests.dsp.sounds import mixed
 from tests.listening import wav
-from tinyrt.errors import DataError, TinyrtError
+from tinyrt.budget import limited
+from tinyrt.errors import BudgetError, DataError, TinyrtError
 from tinyrt.wav import read_wav
 
 SAMPLES = mixed(0, 501)
@@ -30,6 +31,19 @@ def test_samples_and_rate(path):
     for behind in (b"", b"a part behind"):
         path.write_bytes(wav(SAMPLES[:0]) + behind)
         assert read_wav(path).samples.shape == (0,)
+
+
+def test_a_recording_is_read_within_the_memory_there_is_and_adds_to_it(path):
+    path.write_bytes(wav(SAMPLES))
+    nbytes = path.stat().st_size
+    with limited(memory=2 * nbytes):
+        assert len(read_wav(path).samples) == len(SAMPLES)
+    with limited(memory=2 * nbytes - 1), pytest.raises(BudgetError, match="the recording"):
+        read_wav(path)
+    with limited() as budget:
+        before = budget.memory
+        read_wav(path)
+        assert budget.memory == before + nbytes * budget.memory_per_byte
 
 
 def test_as_python_writes_it(path):
