@@ -72,6 +72,8 @@ def test_a_sound_that_is_none_is_named(make, says, tmp_path):
     ("options", "says"),
     [
         ({"seconds": 0.00005}, "sounds of 5e-05 seconds at 16,000 Hz"),
+        ({"rate": 0}, "sounds of 1 seconds at 0 Hz"),
+        ({"rate": -1}, "sounds of 1 seconds at -1 Hz"),
         ({"seconds": float("nan")}, "sounds of nan seconds"),
         ({"seconds": 601}, "at most 600 seconds"),
         ({"front_end": LogMel(sample_rate=32_000)}, "the front end is for 32,000 Hz"),

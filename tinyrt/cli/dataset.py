@@ -85,14 +85,16 @@ def dataset(
                 folder,
                 size=parse_size(size),
                 grey=grey,
-                value_range=parse_range(value_range or "0:1"),
+                value_range=parse_range("0:1" if value_range is None else value_range),
                 crop=not stretch,
             )
         elif seconds is not None:
-            samples = datasets.load_sounds(folder, rate=rate or RATE, seconds=seconds)
+            samples = datasets.load_sounds(
+                folder, rate=RATE if rate is None else rate, seconds=seconds
+            )
         else:
             assert window is not None
-            names = columns.split(",") if columns else None
+            names = None if columns is None else columns.split(",")
             samples = datasets.load_series(
                 folder, window=window, step=step, columns=names, label=label
             )

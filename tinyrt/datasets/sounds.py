@@ -40,7 +40,7 @@ def load_sounds(
         BudgetError: there is no room for all.
 
     """
-    if not 1 / rate <= seconds <= MOST_SECONDS:
+    if rate < 1 or not 1 / rate <= seconds <= MOST_SECONDS:
         raise DataError(
             f"sounds of {seconds:g} seconds at {rate:,} Hz",
             expected=f"at least one sample, at most {MOST_SECONDS:g} seconds",

@@ -85,6 +85,8 @@ def test_tables(table, tmp_path):
     assert arrays["x"].shape == (6, 2, 1)
     assert arrays["x"][1, :, 0].tolist() == [-1, -2]
     assert said["left_out"] == [f"{table / 'a.csv'}: rows 4 to 5, of 2 classes"]
+    nameless = ("dataset", table, "-o", tmp_path / "n.npz", "--window", "2", "--columns", "")
+    assert "0 columns are called ''" in call(*nameless, code=1).stderr
 
 
 def test_what_was_left_out_is_said_and_counted(table, tmp_path):
@@ -121,6 +123,8 @@ def test_classes_are_numbered_and_counted_in_the_table(images, tmp_path):
         (("--seconds", "2", "--range", "0:1"), "--range says nothing without --size"),
         (("--size", "2"), "--size 2: not a size"),
         (("--size", "2x2", "--range", "1"), "--range 1: not a range"),
+        (("--size", "2x2", "--range", ""), "--range : not a range"),
+        (("--seconds", "1", "--rate", "0"), "sounds of 1 seconds at 0 Hz"),
     ],
 )
 def test_options_of_other_data_are_refused(options, says, images, tmp_path):
