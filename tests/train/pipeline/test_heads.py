@@ -76,6 +76,16 @@ def test_a_state_is_of_the_labels_of_every_output(tmp_path):
         train_for_int8(graph, other, setting)
 
 
+def test_a_state_is_of_the_answers_of_the_teacher(tmp_path):
+    graph, inputs, *_ = two_heads()
+    setting = replace(QUICK, epochs=1, state_file=tmp_path / "s.npz")
+    train_for_int8(graph, Samples(inputs, {}), setting, teacher=graph)
+    weights = next(v for v in graph.values.values() if v.is_constant)
+    other = graph.with_nodes(graph.nodes, [replace(weights, data=weights.data * 2)])
+    with pytest.raises(DataError, match="the state is of another training, with data"):
+        train_for_int8(graph, Samples(inputs, {}), setting, teacher=other)
+
+
 def test_logits_and_their_softmax_may_both_be_outputs():
     b = Builder((1, 4))
     w = b.constant(np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
