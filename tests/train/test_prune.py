@@ -1,5 +1,7 @@
 """Pruning and clustering of weights: how many, which, when, and that int8 keeps it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,8 @@ def test_sparsity_rises_fast_and_then_slowly():
     found = [schedule.sparsity(step, 100) for step in (0, 9, 10, 35, 60, 100)]
     assert found == pytest.approx([0, 0, 0.2, 0.8 - 0.6 / 8, 0.8, 0.8])
     assert schedule.sparsity(0, 0) == 0
+    evenly = replace(schedule, power=1.0)
+    assert [evenly.sparsity(step, 100) for step in (10, 35, 60)] == pytest.approx([0.2, 0.5, 0.8])
     with pytest.raises(DataError, match="0 <= initial"):
         Schedule(1.2)
 
