@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.interpreter.test_conformance import check
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
+from tests.ops.corners.recurrent import lstm, svdf
 from tests.ops.quantised import constant, graph_of, s8, s16, weights
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
@@ -103,3 +105,16 @@ def test_the_host_computes_them():
         model = Interpreter.from_graph(graph, backend=backend)
         model.allocate_tensors()
         model.invoke()
+
+
+STATEFUL = {"svdf": svdf(5, 5, 1, 4, DType.INT8), "lstm": lstm(4, 3)}
+PLACES = [("svdf", at) for at in (1, 2, 3)] + [("lstm", at) for at in (1, 8, 12)]
+
+
+@pytest.mark.parametrize(("layer", "at"), PLACES)
+def test_the_host_computes_those_of_layers_with_state(layer, at):
+    """Features, weights over time and bias; weights of an input, of a state, and a gate's bias."""
+    built = STATEFUL[layer]
+    graph = computed(built.graph, at)
+    name = graph.inputs[-1]
+    check(graph, {**built.feeds, name: built.graph.value(name).data}, "numba")

@@ -7,8 +7,9 @@ from typing import Any
 
 from tinyrt.backends.cuda import elementwise, moves, recurrent, reduce, weighted
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter
-from tinyrt.ir import BoundNode, Value
+from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS, TABLES
+from tinyrt.ops.shared.constants import has_computed_weights
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, form_of
 
 Emitter = Callable[[BoundNode, Any, DeviceWriter], None]
@@ -108,12 +109,4 @@ def _is_integer_form(node: BoundNode) -> bool:
         return False
     if not any(v is not None and not v.is_constant for v in node.inputs):
         return False  # it converts a float op's weights to float
-    return all(v is None or v.is_constant for v in _weights(node))
-
-
-def _weights(node: BoundNode) -> tuple[Value | None, ...]:
-    """Inputs that are repacked; states, the last ones, are not: each is also an output."""
-    if OPS[node.op].quant not in CONSTANT_WEIGHTS:
-        return ()
-    states = len(node.outputs) - 1
-    return node.inputs[1 : len(node.inputs) - states]
+    return OPS[node.op].quant not in CONSTANT_WEIGHTS or not has_computed_weights(node)

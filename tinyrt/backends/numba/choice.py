@@ -32,9 +32,9 @@ from tinyrt.backends.numba.abi import Call
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS, TABLES, is_weighted
+from tinyrt.ops import OPS, TABLES
 from tinyrt.ops.shared.constants import has_computed_weights
-from tinyrt.ops.shared.spec import Form, form_of
+from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, form_of
 
 Packer = Callable[[BoundNode, Any, Workspace], Call]
 """Packs a node, from its integer record, for its kernel."""
@@ -126,7 +126,8 @@ def packer_of(node: BoundNode) -> Packer | None:
 
     """
     form, packers = form_of(node), KERNELS.get(node.op, {})
-    if form is Form.FLOAT or (is_weighted(node) and has_computed_weights(node)):
+    takes_constants = OPS[node.op].quant in CONSTANT_WEIGHTS
+    if form is Form.FLOAT or (takes_constants and has_computed_weights(node)):
         return None
     if form not in packers:
         raise UnsupportedError(

@@ -114,7 +114,7 @@ def pack(node: BoundNode, p: SvdfS8, workspace: Workspace) -> Call:
     x, time, bias = node.input(0), node.input(2), node.optional(3)
     filters, memory = time.shape
     units = filters // p.rank
-    biases = np.zeros(units) if bias is None or bias.data is None else bias.data
+    biases = np.zeros(units) if bias is None else bias.data
     least, most = limits_of(p.state_dtype)
     row = Row(
         x=workspace.tensor(x),

@@ -11,8 +11,12 @@ from tinyrt.ir import BoundNode, Value
 
 
 def has_computed_weights(node: BoundNode) -> bool:
-    """Whether weights (input 1) or bias (input 2) of a layer are computed while the model runs."""
-    weights = (node.input(1), node.optional(2))
+    """Whether weights or biases of a layer are computed while the model runs.
+
+    States, the last inputs, are none of them: each is also an output.
+    """
+    states = len(node.outputs) - 1
+    weights = node.inputs[1 : len(node.inputs) - states]
     return any(value is not None and value.data is None for value in weights)
 
 
