@@ -242,6 +242,20 @@ def test_damaged_options_give_named_errors_only():
                 raise AssertionError(f"byte {at} as {value}") from error
 
 
+def apart(attrs, boxes):
+    """The op on constants: boxes of which none overlap."""
+    anchors = np.ones((boxes, 4), np.float32)
+    anchors[:, 0] = 2 * np.arange(boxes)
+    scores = np.ones((1, boxes, attrs.num_classes), np.float32)
+    data = [np.zeros((1, boxes, 4), np.float32), scores, anchors]
+    constants = [Value.constant(f"in{i}", x) for i, x in enumerate(data)]
+    outputs = OPS["detection_postprocess"].infer(attrs, [value.type for value in constants])
+    values = [Value(n, t.dtype, t.shape) for n, t in zip(NAMES, outputs, strict=True)]
+    names = tuple(value.name for value in constants)
+    node = Node("detection_postprocess", "d", names, NAMES, attrs)
+    return BoundNode(0, node, tuple(constants), tuple(values))
+
+
 @pytest.mark.parametrize(
     ("attrs", "boxes"),
     [
@@ -251,24 +265,22 @@ def test_damaged_options_give_named_errors_only():
     ],
 )
 def test_constants_are_compared_ahead_within_the_budget(attrs, boxes):
-    """Many boxes, of which none overlap: each one is compared with all that follow."""
-    zeros = np.zeros((1, boxes, 4), np.float32)
-    anchors = np.ones((boxes, 4), np.float32)
-    anchors[:, 0] = 2 * np.arange(boxes)
-    data = [zeros, np.ones((1, boxes, 2), np.float32), anchors]
-    constants = [Value.constant(f"in{i}", x) for i, x in enumerate(data)]
-    outputs = OPS["detection_postprocess"].infer(attrs, [value.type for value in constants])
-    values = [Value(n, t.dtype, t.shape) for n, t in zip(NAMES, outputs, strict=True)]
-    names = tuple(value.name for value in constants)
-    node = BoundNode(
-        0, Node("detection_postprocess", "d", names, NAMES, attrs), tuple(constants), tuple(values)
-    )
+    """Each box is compared with all that follow."""
+    node = apart(attrs, boxes)
     with limited():
         if boxes == 1_000:
             assert folded(node)[3] == attrs.max_detections
             return
         with pytest.raises(BudgetError, match="takes more work than"):
             folded(node)
+
+
+@pytest.mark.parametrize("regular", [True, False])
+def test_boxes_are_compared_once_or_once_for_each_class(regular):
+    plain = replace(PLAIN, use_regular_nms=regular)
+    one, three = (apart(replace(plain, num_classes=n), 5) for n in (1, 3))
+    work = OPS["detection_postprocess"].work
+    assert work(three) == work(one) * (3 if regular else 1)
 
 
 def network():

@@ -57,10 +57,11 @@ def slid(op, padding="SAME", make=s8):
     return node_of(op, options, [make(1, 7, 6, 3, zp=0 if make is s16 else 5), w], [y])
 
 
-def averaged(op, zp=3):
-    x, scales = s8(1, 4, 5, 3, scale=0.1, zp=zp), {"scale": 0.05, "zp": -7}
+def averaged(op, zp=3, axes=(1, 2), make=s8):
+    x, scales = make(1, 4, 5, 3, scale=0.1, zp=zp), {"scale": 0.05, "zp": zp and -7}
     if op == "mean":
-        return node_of(op, MeanAttrs((1, 2)), [x], [s8(1, 3, **scales)])
+        kept = [d for i, d in enumerate(x.shape) if i not in axes]
+        return node_of(op, MeanAttrs(axes), [x], [make(*kept, **scales)])
     return node_of(
         op, Pool2dAttrs((4, 5), (1, 1), "VALID"), [x], [s8(1, 1, 1, 3, scale=0.1, zp=zp)]
     )
@@ -103,6 +104,10 @@ ROWS = {
     "filters of single channels": (slid("depthwise_conv2d"), True),
     "an average of all": (averaged("average_pool2d"), True),
     "a mean of all": (averaged("mean"), True),
+    "a mean of all in int16": (averaged("mean", 0, make=s16), False),
+    "a mean of columns": (averaged("mean", axes=(1,)), False),
+    "a mean of rows": (averaged("mean", axes=(2,)), False),
+    "a mean of samples, too": (averaged("mean", axes=(0, 1, 2)), False),
     "a border": (bordered((NO, ONE, ONE, NO)), True),
     "a border of a zero point": (bordered((NO, ONE, ONE, NO), 5), True),
     "a border of int16": (bordered((NO, ONE, ONE, NO), make=s16), True),
