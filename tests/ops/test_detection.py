@@ -95,11 +95,13 @@ def test_corners_equal_the_reference_and_tflm(backend):
             same(graph, found, run_tflm(graph, built.feeds))
 
 
-def test_boxes_without_extent_overlap_nothing():
+def test_boxes_without_extent_or_numbers_overlap_nothing():
     """TFLM stops there: a device that goes on keeps all of them."""
-    for kind in ("of which some have no extent", "turned round"):
+    for kind in ("of which some have no extent", "turned round", "no numbers"):
         built = detecting()[f"detection_postprocess: by box, anchors {kind}"]
-        assert evaluate(all_outputs(built), built.feeds)["out3"] == 4
+        found = evaluate(all_outputs(built), built.feeds)
+        assert found["out3"] == 4
+        assert np.isnan(found["out"]).any(axis=2).sum() == (kind == "no numbers")
 
 
 OPTIONS = {
