@@ -1,6 +1,7 @@
 """What an export says of its model: names and labels are data, to the last byte."""
 
 import hashlib
+import re
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -8,13 +9,14 @@ from dataclasses import replace
 import pytest
 
 from tests.c.host import host_compiler
+from tests.cascades import pair
 from tests.export.models import dense, views
 from tests.export.test_names import ATTACKS, renamed
 from tinyrt import __version__
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.export import ExportOptions, export_c, export_graph, export_several
+from tinyrt.export import ExportOptions, export_c, export_cascade, export_graph, export_several
 from tinyrt.export.info import MAX_LABEL_BYTES, labels_in, labels_of
 
 MAIN = r"""
@@ -52,6 +54,10 @@ def packed(tmp_path, files, graph=None):
     """A model with an archive behind it."""
     path = tmp_path / "net.tflite"
     save_tflite(graph or dense(), path)
+    return pack(path, files)
+
+
+def pack(path, files):
     with zipfile.ZipFile(path, "a") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
@@ -102,6 +108,29 @@ def test_each_of_several_models_has_its_own(tmp_path):
     save_tflite(replace(dense(), name="net_info"), clashing[1])
     with pytest.raises(UnsupportedError, match=r"a file 'net_info\.h'"):
         export_several(clashing, tmp_path / "x", options=ExportOptions(info=True))
+
+
+def together(paths, folder, options):
+    return export_several(paths, folder, options=options)
+
+
+def in_turn(paths, folder, options):
+    return export_cascade(*paths, folder, threshold=9, options=options)
+
+
+@pytest.mark.parametrize("export", [together, in_turn])
+def test_labels_are_those_of_their_own_model_and_so_are_errors(export, tmp_path):
+    paths, options = pair(tmp_path), ExportOptions(info=True)
+    for path in paths:
+        pack(path, {"labels.txt": "\n".join(f"{path.stem} {i}" for i in range(5))})
+    export(paths, tmp_path / "out", options)
+    for path in paths:
+        text = (tmp_path / "out" / f"{path.stem}_info.c").read_text()
+        assert re.findall(r'"(\w+ \d)"', text) == [f"{path.stem} {i}" for i in range(5)]
+    pack(paths[1], {"more.txt": b"\xff\xfe"})
+    with pytest.raises(ModelFormatError, match="cannot be read") as caught:
+        export(paths, tmp_path / "out", options)
+    assert caught.value.file == str(paths[1])
 
 
 def test_labels_are_those_of_an_output_with_as_many_classes(tmp_path):
