@@ -9,11 +9,14 @@ import tinyrt
 from tests.convert.onnx_build import OnnxModel, expected
 from tests.graphs import Builder
 from tinyrt.api import open_model
+from tinyrt.data import InMemory
 from tinyrt.errors import DataError
+from tinyrt.interpreter import model
 from tinyrt.interpreter.feeds import whole_runs
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 STEPS, FEATURES, HIDDEN, RUNS = 5, 3, 4, 12
@@ -108,3 +111,21 @@ def test_rows_are_whole_runs_and_at_least_one(together):
             continue
         with pytest.raises(DataError, match=f"the data have {rows} rows"):
             whole_runs(value, rows, together)
+
+
+def test_runs_in_pieces_lie_where_those_of_one_piece_do(monkeypatch):
+    """Rows that are wrong are counted from the first run on."""
+    net = Builder((2, 3), (1, 3))
+    graph = net.graph(net.op("concatenation", net.inputs, ConcatenationAttrs(0)))
+    data = {"x": np.arange(36, dtype=np.float32).reshape(12, 3), "x1": -np.ones((6, 3), np.float32)}
+    monkeypatch.setattr(model, "PIECE", 1)
+    runner = Model(graph, backend="reference")
+    (found,) = runner.run_source(InMemory(data)).values()
+    joined = np.concatenate([data["x"].reshape(6, 2, 3), data["x1"][:, None]], axis=1)
+    np.testing.assert_array_equal(found, joined.reshape(18, 3))
+    stored = runner.stored_source(InMemory(data))
+    for name, array in data.items():
+        np.testing.assert_array_equal(stored[name], array, strict=True)
+    data["x"][7] = np.inf
+    with pytest.raises(DataError, match="first in sample 7"):
+        runner.run_source(InMemory(data))
