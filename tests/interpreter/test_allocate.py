@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.interpreter.test_calls import counting
 from tinyrt.budget import Budget, current
 from tinyrt.errors import BudgetError
@@ -73,3 +73,13 @@ def test_numba_goes_first_where_activations_are_int16_but_not_for_constants(cons
     graph = replace(graph, values=graph.values | {"wide": wide})
     native_first = ("native", "numba")
     assert candidates("auto", graph, False) == native_first[:: 1 if constant else -1]
+
+
+@pytest.mark.parametrize("outputs_apart", [False, True])
+def test_every_output_has_memory_of_its_own_where_that_is_asked_for(outputs_apart):
+    net = Builder((1, 8))
+    first = net.op("abs", ("x",))
+    graph = net.graph(first, net.op("neg", (first,)))
+    placed = place_tensors(graph, outputs_apart=outputs_apart)
+    inside = [np.shares_memory(placed.tensors[n], placed.arena) for n in graph.outputs]
+    assert inside == [not outputs_apart] * 2

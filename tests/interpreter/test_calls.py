@@ -252,14 +252,16 @@ def test_states_in_integers_begin_at_their_zero(backend):
             np.testing.assert_array_equal(found[plain], x + 2 * before)
 
 
-def test_answers_to_inputs_in_pieces_are_those_to_all(monkeypatch):
+@pytest.mark.parametrize("declared", [1, 2])
+def test_answers_to_inputs_in_pieces_are_those_to_all(declared, monkeypatch):
     """Samples that are wrong are counted from the first piece on."""
-    b = Builder((1, 4))
+    b = Builder((declared, 4))
     graph, x = b.graph(b.op("abs", ("x",)), b.op("neg", ("x",))), np.arange(160.0).reshape(40, 4)
     x = x.astype(np.float32)
     monkeypatch.setattr(model, "PIECE", 16 * (4 * 4 + 8 * 4))
     monkeypatch.setattr(model, "BATCH", 4)
     told, net = [], Model(graph, backend="reference")
+    assert [start for start, _, _ in net.pieces(InMemory({"x": x}))] == [0, 16, 32]
     found = net.run_source(InMemory({"x": x}), lambda *done: told.append(done))
     assert told == [(done, 40) for done in range(4, 41, 4)]
     for name, want in zip(graph.outputs, (x, -x), strict=True):
@@ -267,6 +269,19 @@ def test_answers_to_inputs_in_pieces_are_those_to_all(monkeypatch):
     x[37, 2] = np.nan
     with pytest.raises(DataError, match="first in sample 37"):
         net.run_source(InMemory({"x": x}))
+
+
+@pytest.mark.parametrize("raw", [(), ("x",), ("x1",), ("x", "x1")])
+def test_answers_are_raw_where_any_input_is(raw):
+    b = Builder((1, 2), (1, 2))
+    y = b.op("add", b.inputs, AddAttrs())
+    qs = {"x": QParams((0.5,), 0), "x1": QParams((0.25,), 4), y: QParams((2.0,), -1)}
+    b.values = {n: replace(v, dtype=DType.INT8, q=qs[n]) for n, v in b.values.items()}
+    real = {n: np.array([[7.0, -9.0]], np.float32) for n in b.inputs}
+    stored = {"x": np.array([[14, -18]], np.int8), "x1": np.array([[32, -32]], np.int8)}
+    (found,) = Model(b.graph(y)).run(real | {n: stored[n] for n in raw}).values()
+    want = np.array([[6, -10]], np.int8) if raw else np.array([[14, -18]], np.float32)
+    np.testing.assert_array_equal(found, want, strict=True)
 
 
 def test_a_file_is_opened_within_the_memory_that_is_given(tmp_path):

@@ -135,8 +135,13 @@ def _dense(seed):
 
 
 def test_a_library_is_built_once_per_content(cache):
+    """It holds the constants."""
     for seed in (1, 1, 2, 1):
-        Interpreter.from_graph(_dense(seed).graph, backend="native").allocate_tensors()
+        graph = _dense(seed).graph
+        interpreter = Interpreter.from_graph(graph, backend="native")
+        interpreter.allocate_tensors()
+        constants = [v.data for v in graph.values.values() if v.is_constant]
+        assert interpreter.packed_bytes == sum(data.nbytes for data in constants) > 0
     assert len(list(cache.iterdir())) == 2
 
 

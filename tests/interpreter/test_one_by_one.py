@@ -1,6 +1,7 @@
 """Ops that run one by one give what a whole run gives: in a plan by rows, and among threads."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,24 @@ def test_outputs_of_a_batch_that_threads_share_come_with_the_last_op(count):
         assert np.all(tensors[y] == 7)
         shared.run_op(index)
     np.testing.assert_array_equal(tensors[y], tensors["x"] * (-1) ** count)
+
+
+@pytest.mark.parametrize("broken", range(3))
+def test_a_batch_that_threads_share_fails_where_any_of_them_does(broken):
+    begun = []
+
+    def run():
+        raise ArithmeticError(broken)
+
+    def prepare(graph, tensors):
+        begun.append(BACKENDS["reference"](graph, tensors))
+        fails = len(begun) == broken + 1
+        return SimpleNamespace(packed_bytes=0, run=run if fails else begun[-1].run)
+
+    graph = chain("neg")
+    tensors = place_tensors(rebatch(graph, 3)).tensors
+    with pytest.raises(ArithmeticError, match=f"^{broken}$"):
+        SplitProgram(graph, tensors, 3, 3, prepare, Budget()).run()
 
 
 @pytest.mark.parametrize("backend", ["auto", "native", "numba", "reference"])
