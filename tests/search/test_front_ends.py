@@ -84,6 +84,13 @@ def test_features_are_computed_once(monkeypatch):
     assert seen.calibrating(None, problem)[0].shape == (len(problem.parts[0]), 64, 2)
 
 
+def test_what_was_asked_for_last_is_kept():
+    made, kept = [], seen._Kept(2)
+    for key in "abacab":
+        assert kept.get(key, lambda key=key: made.append(key) or key) == key
+    assert made == ["a", "b", "c", "b"]
+
+
 def test_an_autoencoder_gives_features_back():
     problem = Problem.of({"x": raw.windows()["x"]})
     shown, pipeline = seen.seen(FRONT, problem)

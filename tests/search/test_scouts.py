@@ -13,7 +13,7 @@ from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.cluster.tasks import Failure
 from tinyrt.errors import DataError
-from tinyrt.search import SearchSetting, scouts, search, search_networks, supernet
+from tinyrt.search import Problem, SearchSetting, scouts, search, search_networks, supernet
 from tinyrt.search.front import SCOUT_ENDS
 from tinyrt.search.store import End
 from tinyrt.search.work import Outline
@@ -267,6 +267,15 @@ def test_a_study_without_scouts_is_another(tmp_path):
     assert search_networks(dense, blobs(), tmp_path, one).scout_ends == {}
     with pytest.raises(DataError, match=r"of another search, with shared \[\]"):
         search_networks(dense, blobs(), tmp_path, replace(one, share=2), resume=True)
+
+
+@pytest.mark.parametrize("other", [{"share": 4}, {"scouts": 8}])
+def test_a_study_of_other_shared_weights_or_scouts_is_another(other):
+    """Without shared weights there are no scouts."""
+    problem = Problem.of(blobs())
+    facts = [replace(one, **other).facts("dense", problem) for one in (FEW, replace(FEW, share=0))]
+    assert facts[0] != FEW.facts("dense", problem)
+    assert (facts[1] == replace(FEW, share=0).facts("dense", problem)) is ("share" not in other)
 
 
 def test_who_has_no_costs_or_too_high_ones_is_not_drawn_on(monkeypatch):

@@ -193,6 +193,19 @@ def test_data_and_space_must_be_the_same(whole, tmp_path):
             search_networks(space, data, folder, QUICK, resume=True)
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [({"a": 1, "b": [2]}, None), ({"a": 1}, "b None"), ({"a": 1, "b": [2], "c": 3}, "c 3")],
+)
+def test_what_only_one_of_two_searches_was_told_makes_them_others(found, said):
+    wanted = {"a": 1, "b": (2,)}
+    if said is None:
+        store._require_same(found, wanted, Path("a.log"))
+    else:
+        with pytest.raises(DataError, match=f"of another search, with {said}\n"):
+            store._require_same(found, wanted, Path("a.log"))
+
+
 FOREIGN = {
     "its first line is not of a journal": ("nothing, and no end of line", "[]\n"),
     "JSONDecodeError: ": ('{"op_code": 0, "worker_id": "a", \n{}\n',),
