@@ -241,11 +241,13 @@ def test_an_input_that_nothing_reads_is_there_at_the_start():
     assert {line[6:] for line in lines_of(arena_map(plan, 2))[:16]} == {"████····"}
 
 
-@pytest.mark.parametrize(
-    ("steps", "width", "columns"),
-    [(1, 4, 1), (24, 4, 24), (25, 3, 25), (48, 2, 48), (49, 1, 49), (96, 1, 96), (97, 1, 49)],
-)
+SHARED = [(1, 4, 1), (24, 4, 24), (25, 3, 25), (48, 2, 48), (49, 1, 49), (96, 1, 96)]
+SHARED += [(97, 1, 49), (98, 1, 49)]
+
+
+@pytest.mark.parametrize(("steps", "width", "columns"), SHARED)
 def test_ops_share_columns_where_a_screen_has_too_few(steps, width, columns):
+    """Either op of a column is drawn in it."""
     last = plan_of(("a", 0, 160, steps - 1, steps))
     lines = lines_of(arena_map(last, steps), width=120)
     empty = width * (columns - 1)

@@ -107,6 +107,12 @@ def test_functions_that_call_each_other_have_no_bound(bound):
     assert bound(("start", "bl\t8100 <deep>"), ("deep", "b.n\t8000 <start>")) is None
 
 
+@pytest.mark.parametrize("endless", ["low", "deep"])
+def test_one_call_without_a_bound_leaves_none(bound, endless):
+    functions = [(name, "blx\tr3" if name == endless else "nop") for name in ("low", "deep")]
+    assert bound(("start", "bl\t8100 <low>", "bl\t8200 <deep>"), *functions) is None
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_frames_along_calls_add_up(bound, call):
     assert bound(("start", "push\t{r4}", call), ("deep", "sub\tsp, #100")) == 4 + DEEP
@@ -125,6 +131,15 @@ def test_of_both_figures_of_a_frame_the_larger_one_counts(bound):
     assert bound(start, nodes=node("model.c:start", 56)) == 56
     assert bound(start, nodes=node("other", 56)) == 40
     assert bound(start, nodes=node("start", 0, "dynamic")) is None
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_functions_that_share_a_name_the_largest_frame_counts(bound, turn):
+    """One of any size has no bound, wherever it stands."""
+    frames = [node("a.c:start", 24), node("b.c:start", 56), node("c.c:start", 8)][::turn]
+    assert bound(("start", "nop"), nodes="".join(frames)) == 56
+    frames[0] = node("d.c:start", 8, "dynamic")
+    assert bound(("start", "nop"), nodes="".join(frames)) is None
 
 
 def test_a_root_that_is_not_in_the_image_has_no_bound(bound):
