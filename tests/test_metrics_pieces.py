@@ -18,6 +18,7 @@ from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
 
@@ -26,6 +27,12 @@ def classifier(factor, softmax=True):
     factors = b.constant(np.array([factor], np.float32))
     scaled = b.op("mul", ("x", factors), MulAttrs())
     return b.graph(b.op("softmax", (scaled,), SoftmaxAttrs()) if softmax else scaled)
+
+
+def in_rows():
+    """Two rows of answers to each sample."""
+    b = Builder((1, 6))
+    return b.graph(b.op("reshape", ("x",), ReshapeAttrs((2, 3))))
 
 
 @pytest.fixture
@@ -47,13 +54,15 @@ def test_figures_of_pieces_are_those_of_the_whole(x):
         assert found.backend == "reference"
 
 
-def test_agreement_and_noise_are_of_each_sample(x):
-    mine, other = classifier(1.0, False), answers_of(classifier(1.0, False), {"x": x})
+@pytest.mark.parametrize(("model", "size"), [(classifier(1.0, False), 3), (in_rows(), 6)])
+def test_agreement_and_noise_are_of_each_row_of_answers(x, model, size):
+    samples = x.reshape(-1, size)
+    other = answers_of(model, {"x": samples})
     outputs = other.outputs.copy()
     outputs[-70:] = -outputs[-70:]
     against = Answers(outputs, outputs, 1.0, 700)
-    found = evaluate_graph(mine, {"x": x}, against=against)
-    assert found.agreement == 630 / 700
+    found = evaluate_graph(model, {"x": samples}, against=against)
+    assert (found.samples, found.agreement) == (700, 630 / 700)
     # Noise of twice the signal: 10 log10(1/4) dB.
     assert found.sqnr_db == pytest.approx((630 * 200 - 70 * 10 * np.log10(4)) / 700)
 

@@ -15,11 +15,12 @@ def test_a_digest_tells_arrays_apart():
 
 
 @pytest.mark.parametrize("kind", [Kind.CLASSES, Kind.VALUES])
-def test_folds_hold_out_each_sample_once(kind):
+def test_folds_hold_out_each_sample_once_and_give_the_others_in_random_order(kind):
     lesson = Lesson("y", kind, False, np.arange(12) % 2, None)
     parts = [split([lesson], 12, 1 / 3, 7, fold) for fold in range(3)]
     assert sorted(np.concatenate([held for _, held in parts])) == list(range(12))
     for training, held in parts:
         assert len(held) == 4
         assert sorted([*training, *held]) == list(range(12))
+        assert training.tolist() != sorted(training)
     np.testing.assert_array_equal(split([lesson], 12, 1 / 3, 7)[1], parts[0][1])
