@@ -137,11 +137,11 @@ def test_memory_for_work_holds_a_spectrum_or_sums_of_bands_and_peaks(bands, peak
 
 
 def test_names_stand_for_features():
-    front = Motion(axes=2, edges=(1, 5, 20), peaks=1)
-    assert len(front.names) == front.features == 2 * (4 + 2 + 2)
-    assert front.names[4:9] == (
-        *("axis 0: 1 to 5 Hz", "axis 0: 5 to 20 Hz", "axis 0: peak 0", "axis 0: place 0"),
-        "axis 1: mean",
+    front = Motion(axes=2, edges=(1, 5, 20), peaks=2)
+    assert len(front.names) == front.features == 2 * (4 + 2 + 4)
+    assert front.names[4:11] == (
+        *("axis 0: 1 to 5 Hz", "axis 0: 5 to 20 Hz", "axis 0: peak 0", "axis 0: peak 1"),
+        *("axis 0: place 0", "axis 0: place 1", "axis 1: mean"),
     )
 
 
@@ -149,6 +149,8 @@ REFUSED = {
     "the option axes is 0": {"axes": 0},
     "the option axes is 17": {"axes": 17},
     "the option sample_rate is 0": {"sample_rate": 0},
+    "the option sample_rate is True": {"sample_rate": True},
+    "the option axes is True": {"axes": True},
     "the option window is 3": {"window": 3},
     "the option window is 2049": {"window": 2_049},
     "the option step is 129": {"step": 129},

@@ -157,6 +157,22 @@ def test_a_channel_that_changes_nothing_scores_nothing(net):
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_a_layer_that_is_read_beside_its_norm_counts_as_well():
+    class Beside(Module):
+        def __init__(self, rng):
+            self.conv, self.norm = Conv2d(1, 8, 3, rng=rng), BatchNorm(8)
+            self.head = Sequential(GlobalAvgPool2d(), Linear(8, 3, rng=rng))
+
+        def forward(self, x):
+            y = self.conv(x)
+            return self.head(self.norm(y) + y)
+
+    rng = np.random.default_rng(4)
+    model = GraphModel(trace(Beside(rng), (4, 4, 1)))
+    x = rng.normal(size=(6, 4, 4, 1)).astype(np.float32)
+    assert channel_scores(model, x, np.arange(6) % 3).keys() > {"conv", "norm"}
+
+
 def test_layers_keep_a_multiple_and_a_least(net):
     smaller = prune_channels(net, magnitude_scores(net), macs=0.9, multiple=4, least=5)
     sizes = [smaller.value(n).shape[-1] for n in ("stem.0", "block.0", "branch")]

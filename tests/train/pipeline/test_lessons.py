@@ -57,6 +57,7 @@ def one_hot(classes, count=3):
 
 PLACES = RNG.integers(0, 3, (N, 2))
 MARKS = np.array([[1, 1, 0]] * N)
+MIXED = np.vstack([MARKS[:2], one_hot(CLASSES)[2:]]).astype(int)
 KINDS = {
     "classes": ((3,), None, CLASSES, Kind.CLASSES, CLASSES),
     "classes before a softmax": ((3,), "softmax", CLASSES, Kind.CLASSES, CLASSES),
@@ -66,6 +67,7 @@ KINDS = {
     "one-hot": ((3,), None, one_hot(CLASSES).astype(int), Kind.CLASSES, CLASSES),
     "one-hot truth values": ((3,), "softmax", one_hot(CLASSES) > 0, Kind.CLASSES, CLASSES),
     "marks": ((3,), None, MARKS, Kind.BINARY, MARKS),
+    "marks, some of them one-hot": ((3,), None, MIXED, Kind.BINARY, MIXED),
     "one mark": ((1,), None, CLASSES % 2, Kind.BINARY, (CLASSES % 2)[:, None]),
     "marks that are one-hot": (
         *((3,), "logistic", one_hot(CLASSES).astype(int)),
