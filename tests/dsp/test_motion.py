@@ -149,8 +149,6 @@ REFUSED = {
     "the option axes is 0": {"axes": 0},
     "the option axes is 17": {"axes": 17},
     "the option sample_rate is 0": {"sample_rate": 0},
-    "the option sample_rate is True": {"sample_rate": True},
-    "the option axes is True": {"axes": True},
     "the option window is 3": {"window": 3},
     "the option window is 2049": {"window": 2_049},
     "the option step is 129": {"step": 129},
