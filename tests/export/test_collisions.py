@@ -157,11 +157,12 @@ def test_a_section_has_a_harmless_name(name):
 
 
 def with_constants(*bits: int):
-    """A constant with these bits, behind the input; and added to it."""
+    """A constant with these bits, behind the input; and added to it, and to a usual one."""
     builder = Builder((4,))
     odd = builder.constant(np.array(bits, np.uint32).view(np.float32))
     joined = builder.op("concatenation", ("x", odd), ConcatenationAttrs(0))
-    total = builder.op("add", ("x", odd), AddAttrs())
+    usual = builder.constant(np.arange(4, dtype=np.float32))
+    total = builder.op("add", (builder.op("add", ("x", usual), AddAttrs()), odd), AddAttrs())
     return builder.graph(joined, total)
 
 

@@ -10,10 +10,12 @@ from tests.memory.nets import random_net
 from tests.memory.targets import SCALAR
 from tests.sampling import sampled
 from tinyrt.memory import plan_by_rows
+from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.rows.candidates import Model
 from tinyrt.memory.rows.choose import _smallest
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.mean import MeanAttrs
 
@@ -40,6 +42,26 @@ def test_readers_of_a_pushed_input_cannot_run_alone():
     model = wide_and_narrow()
     assert model.live_alone(None) == [404, 404, 204, 204, 84]
     assert model.live_alone("x") == [NO_LIMIT, 404, 204, 204, 84]
+
+
+def test_an_op_reads_a_pushed_input_wherever_it_names_it():
+    b = Builder((1, 4), (1, 4))
+    model = Model(b.graph(b.op("add", b.inputs, AddAttrs())), SCALAR, MemoryOptions())
+    assert [model.live_alone(name) for name in b.inputs] == [[NO_LIMIT]] * 2
+
+
+class Fewer(NoKernels):
+    """Kernels that take more scratch memory for fewer rows."""
+
+    def scratch_bytes(self, node):
+        return 1000 // node.output.shape[1]
+
+
+def test_scratch_memory_is_of_the_number_of_rows_that_takes_the_most():
+    model = Model(random_net(13), Fewer(), MemoryOptions())
+    segment = model.build(0, 2, None, times=4)
+    assert segment.counts() == [[1, 3, 4], [2]]
+    assert model.row_scratch([segment]) == {0: 1000, 1: 500}
 
 
 def test_what_is_live_between_ops():
