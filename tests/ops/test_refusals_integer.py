@@ -9,6 +9,7 @@ from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
 from tinyrt.ir import DType
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
@@ -118,6 +119,19 @@ def test_parameters_that_break_the_rules_are_refused(parts, says):
         verify(graph_of(*parts))
     for part in [f"{parts[0]} 'op'", *says]:
         assert part in str(caught.value)
+
+
+SIZES = 1, 2, 3, 6
+
+
+@pytest.mark.parametrize("other", [{"scale": 0.2}, {"zp": 3}])
+@pytest.mark.parametrize(("odd", "told"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
+def test_all_that_is_joined_has_the_parameters_of_what_it_becomes(odd, told, other):
+    usual = {"scale": 0.1, "zp": 0}
+    ports = [s8(1, n, **(usual | other if i == odd else usual)) for i, n in enumerate(SIZES)]
+    with pytest.raises(VerifyError, match="concatenation only moves data") as caught:
+        verify(graph_of("concatenation", ConcatenationAttrs(1), ports[:3], ports[3:]))
+    assert f"'{told}' s8" in caught.value.tensor
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0**-30])
