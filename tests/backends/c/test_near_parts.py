@@ -25,8 +25,11 @@ from tinyrt.backends.c.blocks.layer import (
 )
 from tinyrt.backends.c.blocks.nibbles import MAX_NARROW_SUM, nibble_block
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.fields import requant_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Data, Target
+from tinyrt.backends.c.mve.depthwise import _requant_fields as vector_fields
+from tinyrt.backends.c.mve.depthwise import whole_eights
 from tinyrt.backends.c.reductions import _columns
 from tinyrt.backends.c.sums import MIN_EXPONENT, _is_plain_sum
 from tinyrt.backends.c.wide import _reads_pixels
@@ -34,6 +37,7 @@ from tinyrt.ir import DType, Value
 from tinyrt.ops.add import HALF, AddS8
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.shared.window import ROWS, Window
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -51,6 +55,9 @@ def test_channels_share_scales_where_mantissas_and_shifts_are_alike(mult, shift,
     layer = Layer(np.ones((2, 4), np.int8), plain, np.array(mult), np.array(shift), plain)
     packed = pack_requant(layer)
     assert packed.step == step
+    both = Requant(*(np.array(a, np.int32) for a in (mult, shift)), 0, -128, 127)
+    for fields in (requant_fields(both), vector_fields(both, whole_eights)):
+        assert fields["step"] == (step > 0)
     assert packed.shift[:2].tolist() == list(shift)
     assert packed.mult[:2].tolist() == list(mult)
 

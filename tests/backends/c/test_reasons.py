@@ -56,11 +56,12 @@ def test_other_kernels_are_said_to_be_those_of_their_op_and_form():
 
 def test_the_form_of_weights_is_said_with_what_each_costs(node):
     forms = {Weights.DENSE: Cost(1234.4, 500), Weights.BLOCKS: Cost(900, 4000)}
+    forms |= {Weights.TWO_OF_4: Cost(800, 60)}
     stored = Stored(Weights.BLOCKS, forms)
     found = reason(node, kernel("tinyrt_dense_sparse_s8", stored), InstructionSet.DSP)
     assert found.endswith(
         "; weights are stored blocks, of dense 1,234 instructions and 500 bytes, "
-        "blocks 900 instructions and 4,000 bytes"
+        "blocks 900 instructions and 4,000 bytes, 2:4 800 instructions and 60 bytes"
     )
 
 
