@@ -11,6 +11,7 @@ from tests.ops.corners.recurrent import lstm, svdf
 from tests.ops.quantised import constant, graph_of, s8, s16, weights
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.numba.choice import packer_of
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
@@ -113,8 +114,12 @@ PLACES = [("svdf", at) for at in (1, 2, 3)] + [("lstm", at) for at in (1, 8, 12)
 
 @pytest.mark.parametrize(("layer", "at"), PLACES)
 def test_the_host_computes_those_of_layers_with_state(layer, at):
-    """Features, weights over time and bias; weights of an input, of a state, and a gate's bias."""
+    """Features, weights over time and bias; weights of an input, of a state, and a gate's bias.
+
+    Those that are stored have a kernel.
+    """
     built = STATEFUL[layer]
+    assert packer_of(built.graph.bind(0)) is not None
     graph = computed(built.graph, at)
     name = graph.inputs[-1]
     check(graph, {**built.feeds, name: built.graph.value(name).data}, "numba")
