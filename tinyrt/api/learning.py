@@ -55,7 +55,7 @@ def split_last_layer(
     assert w.q is not None
     assert x.q is not None
     scales = np.asarray(w.q.scales, np.float64).reshape(-1, 1)
-    weights = (w.data.astype(np.float64) - w.q.zero_point) * scales
+    weights = w.data.astype(np.float64) * scales
     biases = np.zeros(len(weights))
     if bias is not None:
         assert bias.data is not None
