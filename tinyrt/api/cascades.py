@@ -126,7 +126,6 @@ class Cascade:
         scores, carried = self._run_first(self._inputs(data))
         goes_on = margins(scores) < self.threshold
         if goes_on.any():
-            scores = scores.copy()
             scores[goes_on] = self._run_second(carried[goes_on])
         return CascadeAnswers(scores, goes_on.astype(np.int32))
 
