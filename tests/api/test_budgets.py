@@ -1,11 +1,15 @@
-"""What accuracy is measured on where layers are chosen within a budget."""
+"""What accuracy is measured on within a budget, and what answers to samples take of memory."""
 
 import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
+from tests.listening import PIPELINE, saved
+from tests.listening import int8_net as ears
 from tests.quantize.test_mixed import samples
-from tinyrt import api
+from tests.seeing import GREY, frames_of
+from tests.seeing import int8_net as eyes
+from tinyrt import api, budget
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.quantize.mixed import choose
 from tinyrt.quantize.mixed.budget import Budget
@@ -51,3 +55,23 @@ def test_data_are_those_given_else_those_of_the_calibration_file(
     else:
         assert judge.of_float.samples == samples_judged
         assert (judge.of_float.top1 is not None) is labelled
+
+
+@pytest.mark.parametrize("senses", ["ears", "eyes"])
+def test_answers_are_paid_for_twice_while_they_are_put_together(senses, tmp_path, monkeypatch):
+    asked, reserve = [], budget.Budget.reserve
+
+    def noted(self, nbytes, what):
+        asked.append((what, nbytes))
+        reserve(self, nbytes, what)
+
+    monkeypatch.setattr(budget.Budget, "reserve", noted)
+    if senses == "ears":
+        path = saved(tmp_path / "net.tflite", ears(), PIPELINE)
+        raw = api.listen_model(path, np.zeros(16_000, np.int16)).raw
+    else:
+        path = saved(tmp_path / "net.tflite", eyes(), GREY)
+        raw = api.look_model(path, frames_of(GREY, 3)).raw
+    total = sum(array.nbytes for array in raw.values())
+    assert ("all answers", 2 * total) in asked
+    assert total

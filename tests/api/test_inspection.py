@@ -5,10 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.c.wide_layers import chain
 from tests.graphs import small_cnn
+from tests.memory.targets import kernels_for
 from tests.quantize.test_mixed import samples
 from tinyrt import api
-from tinyrt.api.inspection import placement_of
+from tinyrt.api.costs import cost_by_formula
+from tinyrt.api.inspection import inspect_graph, placement_of
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Interpreter
@@ -33,6 +36,13 @@ def test_the_plan_is_the_one_that_was_asked_for(path):
     assert whole.graph.inputs[0] not in pushed.plan.offsets
     assert by_rows.arena_bytes <= whole.arena_bytes
     assert whole.macs == pushed.macs > 0
+
+
+def test_layers_that_are_put_together_in_the_code_are_so_in_an_inspection():
+    graph = chain(3)
+    found = inspect_graph(graph, kernels_for("cortex-m4"))
+    assert len(found.ops) < len(graph.nodes)
+    assert found.arena_bytes == cost_by_formula(graph, "cortex-m4").arena
 
 
 def test_packed_bytes_are_none_where_the_host_cannot_run_the_model(path, monkeypatch):

@@ -40,6 +40,15 @@ def test_each_output_is_looked_at(tmp_path):
         evaluated(m.save(tmp_path, same, other), tmp_path)
 
 
+def test_each_input_is_looked_at(tmp_path):
+    """The first one fits one way."""
+    m = OnnxModel()
+    x, y = m.input(1, 4, 5), m.input(1, 4, 4, name="y")
+    model = m.save(tmp_path, m.op("Relu", x), m.op("Conv", y, m.weights(3, 4, 3)))
+    with pytest.warns(ConversionWarning, match=SAYS.replace("'x'", "'y'")):
+        evaluate(model, {"x": np.zeros((16, 4, 5), np.float32), "y": samples()})
+
+
 @pytest.mark.parametrize("use", [quantised, evaluated])
 def test_where_both_ways_answer_the_same_nothing_is_said(use, tmp_path, recwarn):
     use(squares(tmp_path, same=True), tmp_path)

@@ -101,6 +101,29 @@ def test_a_layer_begins_with_its_weights_and_biases(zero_point, tmp_path):
     assert features.values.keys() == {"x", "h"}
 
 
+def test_a_layer_stands_before_what_only_shows_it_and_no_input_is_lost(tmp_path):
+    w = np.arange(8, dtype=np.int8).reshape(2, 4)
+    tensors = [
+        *(Tensor(n, (1, 4), "INT8", scale=0.5) for n in ("x", "unread", "h")),
+        Tensor("w", (2, 4), "INT8", w, scale=0.25),
+        Tensor("y", (1, 2), "INT8", scale=0.5),
+        Tensor("p", (1, 2), "INT8", scale=1 / 256, zero_point=-128),
+        Tensor("r", (1, 2), "FLOAT32"),
+    ]
+    ops = [
+        Op("RELU", ["x"], ["h"]),
+        Op("FULLY_CONNECTED", ["h", "w", ""], ["y"], "FullyConnectedOptions"),
+        Op("SOFTMAX", ["y"], ["p"], "SoftmaxOptions", {"Beta": 1.0}),
+        Op("DEQUANTIZE", ["p"], ["r"]),
+    ]
+    file = build(Subgraph(tensors, ops, ["x", "unread"], ["r"]))
+    (tmp_path / "net.tflite").write_bytes(file)
+    learner = api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite", bits=12)
+    np.testing.assert_array_equal(learner.start[0], w * 0.25 * 0.5 * 2**12)
+    features = load(tmp_path / "f.tflite").graph
+    assert ([*features.fed], features.outputs) == (["x", "unread"], ("h",))
+
+
 OTHER_ENDS = {
     "two samples": {"rows": 2},
     "floats": {"dtype": "FLOAT32"},

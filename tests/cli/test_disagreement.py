@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+import tinyrt.report
 import tinyrt.search
+from tests.cli import test_report_table as reported
 from tests.cli.calls import call, call_json
 from tests.cli.options.test_search import MODEL, result
 from tests.cli.tiny import TINY
@@ -70,6 +72,29 @@ def test_a_search_fails_without_a_network_and_where_one_disagrees(monkeypatch, f
     answer = result(front=(point,) * found, agrees=agrees, as_dict=dict)
     monkeypatch.setattr(tinyrt.search, "search_networks", lambda *_, **options: answer)
     call("search", "tcn", "-d", "d.npz", "-o", "out", "--max-arena", "2k", code=code)
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ([[True, None], [None, True]], 0),
+        ([[False, True], [True, True]], 1),
+        ([[True, False], [True, True]], 1),
+        ([[True, True], [True, False]], 1),
+    ],
+)
+def test_a_report_fails_where_any_model_disagrees_on_any_core(found, code, tmp_path, monkeypatch):
+    models = [
+        replace(reported.MODEL, cores=tuple(replace(reported.CORE, bit_exact=e) for e in each))
+        for each in found
+    ]
+
+    def write(paths, output, **options):
+        output.write_text("a page")
+        return reported.Report("1", "balanced", tuple(models))
+
+    monkeypatch.setattr(tinyrt.report, "write_report", write)
+    call("report", "a.tflite", "b.tflite", "-o", tmp_path / "page.html", code=code)
 
 
 @OUTCOMES

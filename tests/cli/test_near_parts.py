@@ -104,8 +104,9 @@ def test_one_model_in_a_shared_arena_is_emulated_as_several_are(tanh, monkeypatc
     found = call_json("emulate", tanh, "--shared-arena")
     assert (list(found["models"]), found["shared_arena"]) == (["tanh"], True)
     assert asked == [([tanh], True)]
-    text = call("emulate", tanh, "--shared-arena", "--profile", code=1).stderr
-    assert "--profile belongs to one model" in text
+    for given in ("--profile", "--input x.npz", "--gdb 1234 --keep k"):
+        text = call("emulate", tanh, "--shared-arena", *given.split(), code=1).stderr
+        assert f"{given.split()[0]} belongs to one model" in text
 
 
 CHECKS = {

@@ -72,6 +72,7 @@ def test_a_variant_has_a_processor_with_its_extensions():
     )
     assert find_board(base).options[-2:] == ("-cpu", "rv32,zba=false,zbb=false")
     assert find_board(variant).options[-2:] == ("-cpu", "rv32,zba=true,zbb=true")
+    assert find_board(variant, "virt") == find_board(variant)
     assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])
     assert variant.link_flags == base.flags[:1] == ("-march=rv32imc",)
     assert "-cpu" not in find_board(find_core("cortex-m4")).options

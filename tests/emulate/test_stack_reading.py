@@ -133,14 +133,5 @@ def test_of_both_figures_of_a_frame_the_larger_one_counts(bound):
     assert bound(start, nodes=node("start", 0, "dynamic")) is None
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_of_functions_that_share_a_name_the_largest_frame_counts(bound, turn):
-    """One of any size has no bound, wherever it stands."""
-    frames = [node("a.c:start", 24), node("b.c:start", 56), node("c.c:start", 8)][::turn]
-    assert bound(("start", "nop"), nodes="".join(frames)) == 56
-    frames[0] = node("d.c:start", 8, "dynamic")
-    assert bound(("start", "nop"), nodes="".join(frames)) is None
-
-
 def test_a_root_that_is_not_in_the_image_has_no_bound(bound):
     assert bound(("start", "sub\tsp, #40"), root="other") is None
