@@ -24,6 +24,7 @@ NAN, INF, MOST = np.nan, np.inf, np.finfo(np.float32).max
         ([0, 2e-4], [0, 0], 1),
         ([-0.0], [0], None),
         ([-1, 1e4], [0, 1e4], None),
+        ([1, -1e4], [0, -1e4], None),
         ([1.001, 1e4], [0, 1e4], 0),
     ],
 )

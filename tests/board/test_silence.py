@@ -5,10 +5,10 @@ import pytest
 from tests.board.fake import sealed
 from tinyrt.board.session import Session
 from tinyrt.errors import ToolError
-from tinyrt.export.board import Command
+from tinyrt.export.board import Command, Fault
 
-OWN, OLD, BAD, TEXT = "own", "old", "bad", b"boot\r\n"
-"""An answer, one to the command before, a damaged one, and what is no frame."""
+OWN, OLD, BAD, REFUSED, TEXT = "own", "old", "bad", "refused", b"boot\r\n"
+"""An answer, one to the command before, a damaged one, one to a damaged frame, and what is none."""
 
 ZEROS = 200
 """Bytes of what is written between two tries, at least; a command has fewer."""
@@ -30,6 +30,7 @@ class Scripted:
                 OWN: own,
                 BAD: own[:-1] + bytes([own[-1] ^ 1]),
                 OLD: sealed(command | 0x80, (sequence - 1) % 256, b"\0"),
+                REFUSED: sealed(command | 0x80, sequence, bytes([Fault.BAD_CRC])),
             }
             parts = self._parts.pop(0) if self._parts else ()
             self._waiting = b"".join(frames.get(part, part) for part in parts)
@@ -61,5 +62,18 @@ def test_silence_is_told_by_what_came_for_this_command(case):
     session = Session(Scripted(*parts), 0.01)
     if OWN in (parts or ((),))[0]:
         assert session.ask(Command.RESET) == b""
+    with pytest.raises(ToolError, match=said):
+        session.ask(Command.RESET)
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "said"),
+    [
+        (REFUSED, BAD, "answers from line arrive damaged: that to RESET"),
+        (BAD, REFUSED, "the board at line gets damaged frames: RESET"),
+    ],
+)
+def test_of_damage_on_both_ways_the_last_is_told(before, last, said):
+    session = Session(Scripted(*[[before]] * 3, [last]), 0.01)
     with pytest.raises(ToolError, match=said):
         session.ask(Command.RESET)

@@ -13,7 +13,7 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.report.bars import draw_bars, per_mac
 from tinyrt.report.compare import compared
 from tinyrt.report.errors_chart import draw_errors
-from tinyrt.report.facts import FlashFacts, Quality
+from tinyrt.report.facts import Errors, FlashFacts, LayerError, Quality
 from tinyrt.report.graph import SHADES, draw_graph, shade, wrapped
 from tinyrt.report.histograms import activation_histograms, weight_histograms
 from tinyrt.report.layout import GAP_X, GAP_Y, lay_out
@@ -257,6 +257,18 @@ def test_data_cannot_end_their_element():
 def test_levels_of_decibels_go_up():
     chart = draw_errors(reported()[0].models[0].errors)
     assert all(b[0] - a[0] == 10 and b[1] < a[1] for a, b in pairwise(chart.ticks))
+
+
+@pytest.mark.parametrize("highest", range(3))
+def test_all_lines_of_errors_have_one_scale(highest):
+    """Whichever is the highest: 40 dB at the upper edge, 10 dB a quarter above the lower one."""
+    figures = [40.0 if i == highest else 10.0 for i in range(3)]
+    layer = LayerError(0, "a", "conv2d", *figures, 0.0, "", None)
+    chart = draw_errors(Errors(1, 40.0, (layer,)))
+    assert [p.y for line in chart.lines for p in line.points] == [
+        {40.0: 12, 10.0: 12 + 296 * 3 / 4}[db] for db in figures
+    ]
+    assert [db for db, _ in chart.ticks] == [0, 10, 20, 30, 40]
 
 
 @pytest.mark.parametrize(

@@ -67,3 +67,5 @@ def test_runs_of_one_sample_each_are_added_up():
     *_, found = activation_histograms(graph, np.array([*first, *second], np.float32))
     np.testing.assert_allclose([found.low, found.high], np.tanh([-1, 1]), rtol=1e-6)
     assert (sum(found.counts), found.counts[0], found.counts[-1]) == (8, 2, 3)
+    long = np.zeros((80, 2), np.float32)
+    assert [sum(each.counts) for each in activation_histograms(graph, long)] == [32 * 4] * 2

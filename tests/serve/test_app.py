@@ -97,15 +97,28 @@ def test_a_quantised_model_is_that_of_the_function(client, files, tmp_path):
     assert answer.content == (tmp_path / "q.tflite").read_bytes()
 
 
-def test_a_model_is_quantised_without_samples(client, tmp_path, monkeypatch):
+OWN = {"calibration": ("own.npz", b"not read either")}
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "options"),
+    [
+        ({"scheme": "float"}, {}, "--scheme float"),
+        ({"preset": "fast"}, {}, "--scheme int8 --preset fast"),
+        ({"scheme": "int4"}, OWN, "--scheme int4 --calibration /samples_own.npz"),
+    ],
+)
+def test_a_model_is_quantised_as_it_is_asked_for(
+    form, more, options, client, tmp_path, monkeypatch
+):
     program = tmp_path / "program"
     program.write_text(f"#!{sys.executable}\n{SAID}")
     program.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(program))
-    answer = client.post("/api/quantize", data={"scheme": "float"}, files={"model": ONNX})
-    assert answer.text == (
-        "-m tinyrt quantize /own_net.onnx -o /made/own_net_float.tflite --scheme float --json"
-    )
+    answer = client.post("/api/quantize", data=form, files={"model": ONNX} | more)
+    made = f"own_net_{form.get('scheme', 'int8')}.tflite"
+    assert answer.text == f"-m tinyrt quantize /own_net.onnx -o /made/{made} {options} --json"
+    assert made in answer.headers["content-disposition"]
 
 
 def test_an_export_is_that_of_the_function(client, files, tmp_path):
