@@ -265,7 +265,7 @@ WRONG = [
     ({"models": []}, "a report of no model\n  expected: one model or several, each once"),
     ({"cores": []}, "a report of no core\n  expected: one core or several, each once"),
     (
-        {"cores": ["m4", "cortex-m4"]},
+        {"cores": ["m4", "m0", "cortex-m4"]},
         "cortex-m4 is given twice\n  expected: one core",
     ),
     ({"twice": True}, "int8.tflite is given twice\n  expected: one model or several, each once"),
@@ -279,7 +279,7 @@ WRONG = [
 def test_what_makes_no_report_is_refused(change, text, files, tmp_path):
     options = {"models": [files[1]], "cores": ["m4"], "estimate": True} | change
     if options.pop("twice", False):
-        options["models"] = [files[1], files[1]]
+        options["models"] = [files[1], files[0], files[1]]
     if "against" in options:
         options["against"] = files[0]
     with pytest.raises(DataError) as caught:
