@@ -109,9 +109,8 @@ def test_many_windows_are_run_piece_by_piece(int8, monkeypatch):
 def test_answers_of_one_dimension_stay_together(tmp_path):
     b = Builder((1, ROWS, BANDS), name="ears")
     flat = b.graph(b.op("reshape", ("x",), ReshapeAttrs((ROWS * BANDS,))))
-    heard = api.listen_model(
-        saved(tmp_path / "flat.tflite", flat, replace(PIPELINE, detector=None)), SAMPLES
-    )
+    path = saved(tmp_path / "flat.tflite", flat, replace(PIPELINE, detector=None))
+    heard = api.listen_model(path, SAMPLES)
     (found,) = heard.raw.values()
     assert found.shape == (len(heard.samples), ROWS * BANDS)
 
