@@ -168,12 +168,19 @@ def test_each_model_of_an_image_has_files_of_its_own(tmp_path):
     """And progress counts what is there of any of them."""
     slices = CALIBRATION | INVOKE | EMPTY | {"slice_ticks": [90, 80], "slice_polls": [0, 0]}
     more = "".join(f"{name} {value:x}\\n" for name, values in slices.items() for value in values)
+    told = "until test -e told_{}; do sleep 0.01; done; "
     body = (
-        "cat inputs_a.bin > outputs_a.bin; sleep 0.4; cat inputs_b.bin > outputs_b.bin; sleep 0.4\n"
+        f"cat inputs_a.bin > outputs_a.bin; {told.format(5)}"
+        f"cat inputs_b.bin > outputs_b.bin; {told.format(15)}"
         f"echo arena_bytes 8 > report_a.txt; printf 'arena_bytes 10\\n{more}' > report_b.txt"
     )
     parts, seen = {"_a": b"first", "_b": b"second one"}, []
-    found = qemu.run_parts(image(tmp_path, body), parts, tmp_path, progress=seen.append)
+
+    def progress(done):
+        seen.append(done)
+        (tmp_path / f"told_{done}").touch()
+
+    found = qemu.run_parts(image(tmp_path, body), parts, tmp_path, timeout_s=30, progress=progress)
     counted = qemu.instructions(slices)
     assert found == {
         "_a": qemu.Run(b"first", None, None, 8),
