@@ -4,7 +4,7 @@ import pytest
 
 from tools.branches import Share, below, described, shares, table, table_of_places
 from tools.page import with_table
-from tools.untaken import untaken, without_place
+from tools.untaken import WIDE, untaken, without_place
 
 
 def entry(statements, ran, branches, taken, **more):
@@ -56,7 +56,8 @@ def places(monkeypatch, tmp_path):
     (tmp_path / "tinyrt").mkdir()
     (tmp_path / "tinyrt" / "a.py").write_text(SOURCE)
     last = {"return 3 if x | 4 else 5": "a bit that is always set"}
-    reasons = {"tinyrt/a.py": {"if x:": "never true", "if y:": "no longer there"} | last}
+    here = {"if x:": "never true", "if y:": "no longer there", "if z:": WIDE} | last
+    reasons = {"tinyrt/a.py": here}
     monkeypatch.setattr("tools.untaken.ROOT", tmp_path)
     monkeypatch.setattr("tools.untaken.REASONS", reasons)
     missed = {"missing_lines": [3, 6, 7], "missing_branches": [[2, 3], [6, 7], [8, -1]]}
@@ -79,7 +80,7 @@ def test_places_that_no_test_takes(places):
     )
 
 
-def test_a_reason_without_a_place_is_named(places):
+def test_a_reason_without_a_place_is_named_unless_it_is_of_other_processors(places):
     assert without_place(places) == [("tinyrt/a.py", "if y:")]
 
 

@@ -89,9 +89,14 @@ def untaken(files: Mapping[str, Any]) -> list[Untaken]:
 
 
 def without_place(places: list[Untaken]) -> list[tuple[str, str]]:
-    """File and line of reasons that nothing needs any more."""
+    """File and line of reasons that nothing needs any more, on whatever processor."""
     there = {(place.path, place.text) for place in places}
-    reasons = [(path, text) for path, lines in REASONS.items() for text in lines]
+    reasons = [
+        (path, text)
+        for path, lines in REASONS.items()
+        for text, why in lines.items()
+        if why != WIDE
+    ]
     return [reason for reason in reasons if reason not in there]
 
 
