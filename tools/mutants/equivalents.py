@@ -15,6 +15,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the last term is below a hundredth of a double's last place"
         ),
     },
+    "tinyrt/cluster/workers.py": {
+        'self._looked, self._slots = -float("inf"), 1'
+        ' -> self._looked, self._slots = -float("inf"), 2': "it is looked up before it is read",
+    },
     "tinyrt/export/text.py": {
         "values = np.arange(256, dtype=np.uint8).view(np.int8)"
         " -> values = np.arange( 257, dtype=np.uint8).view(np.int8)": (
