@@ -15,6 +15,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the last term is below a hundredth of a double's last place"
         ),
     },
+    "tinyrt/export/rows/segment.py": {
+        "region = next((i for i, r in enumerate(self._plan.regions) if r.nbytes), 0) -> "
+        "region = next((i for i, r in [*(enumerate(self._plan.regions))][1:] if r.nbytes), 0)": (
+            "without rings, any region that is there will do"
+        ),
+    },
     "tinyrt/cluster/workers.py": {
         'self._looked, self._slots = -float("inf"), 1'
         ' -> self._looked, self._slots = -float("inf"), 2': "it is looked up before it is read",
