@@ -21,10 +21,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "without rings, any region that is there will do"
         ),
     },
-    "tinyrt/cluster/workers.py": {
-        'self._looked, self._slots = -float("inf"), 1'
-        ' -> self._looked, self._slots = -float("inf"), 2': "it is looked up before it is read",
-    },
     "tinyrt/export/text.py": {
         "values = np.arange(256, dtype=np.uint8).view(np.int8)"
         " -> values = np.arange( 257, dtype=np.uint8).view(np.int8)": (
@@ -104,6 +100,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "tinyrt/cluster/workers.py": {
+        'self._looked, self._slots = -float("inf"), 1'
+        ' -> self._looked, self._slots = -float("inf"), 2': "it is looked up before it is read",
         "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 3, 0.1": "how often a worker is looked at",
         "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 1, 0.1": "how often a worker is looked at",
     },
