@@ -223,6 +223,15 @@ def test_who_watches_ops_sees_each_sample_once(count, monkeypatch):
     np.testing.assert_allclose(answers, Model(net)(x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_has_work_for_each_thread(threads, monkeypatch):
+    monkeypatch.setattr(model, "BATCH", 4)
+    int8, seen = quantize_graph(small_cnn(), samples(8), QuantConfig()), []
+    watched = Model(int8, num_threads=threads, on_op=lambda node, y: seen.append(len(y)))
+    watched(samples(24))
+    assert set(seen) == {4 * threads}
+
+
 def counters() -> Graph:
     """x and how often the model ran before, turned; and x and twice that: integers in halves."""
     b, q = Builder((2, 2), (2, 2), (2, 2)), QParams((0.5,), -3)

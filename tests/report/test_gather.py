@@ -16,6 +16,7 @@ import pytest
 from tests.cli.test_disagreement import AGREES
 from tests.convert.onnx_build import OnnxModel
 from tests.report.made import reported, save_pair
+from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.isa import InstructionSet
@@ -189,8 +190,7 @@ MODELS = ("dscnn_kws", "autoencoder_ad", "mobilenet_vww", "resnet8", "streaming_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.whole
+@pytest.mark.parametrize("name", sampled(MODELS[:1], MODELS))
 def test_pages_of_models_of_the_zoo_are_small(name, zoo, tmp_path):
     page, model = tmp_path / "r.html", zoo / f"models/{name}_int8.tflite"
     report = write_report(model, page, cores=["m4", "m55"], estimate=True)
