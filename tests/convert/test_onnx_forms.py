@@ -73,10 +73,10 @@ for kind in GATES:
     recurrent(kind, "bidirectional", state=True, clip=0.2)
 recurrent("LSTM", "forward", state=False, activations=["HardSigmoid", "LeakyRelu", "Elu"])
 for functions, alphas, betas in (
-    # Each function that has parameters takes the next ones, in both directions.
+    # Each function that has parameters takes the next ones, then its own: 1 for Elu.
     (["Sigmoid", "LeakyRelu", "Tanh"], [0.4], []),
     (["HardSigmoid", "LeakyRelu", "Affine"], [0.3, 0.4, 0.7], [0.45, 0.2]),
-    (["HardSigmoid", "Elu", "Affine"], [0.3, 0.6, 0.8], [0.5, 0.1]),
+    (["HardSigmoid", "Elu", "Elu"], [0.3, 0.6], [0.5]),
 ):
     parameters = {"activation_alpha": alphas, "activation_beta": betas}
     given = {name: numbers for name, numbers in parameters.items() if numbers}
@@ -278,7 +278,6 @@ OF_NEIGHBOURS = {
     *("GRU_bidirectional_state_0.2", "GRU_bidirectional_state", "LSTM_bidirectional_state"),
     *("LSTM_forward_plain_peepholes", "RNN_bidirectional_state"),
     "LSTM_forward_plain_['HardSigmoid', 'LeakyRelu', 'Elu']",
-    "LSTM_forward_plain_['HardSigmoid', 'Elu', 'Affine']_[0.3, 0.6, 0.8]_[0.5, 0.1]",
 }
 """Cases all of whose parts are in other ones."""
 

@@ -117,3 +117,21 @@ def test_another_op_does_not_read_what_has_no_elements():
     assert "'head'" in caught.value.tensor
     assert "what CONCATENATION joins" in caught.value.expected
     assert caught.value.op == "#10 ABS of subgraph 2"
+
+
+@pytest.mark.parametrize("stop", [1, 0])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_strided_slice_without_rows_adds_none_to_what_is_joined(is_first, stop):
+    """Which ends where it begins, or before it."""
+    tensors = [
+        T("x", (2, WIDTH)),
+        *(ints("begin", 1, 0), ints("end", stop, WIDTH), ints("strides", 1, 1)),
+        T("none", (1, WIDTH), signature=(-1, WIDTH)),
+        T("y", (2, WIDTH)),
+    ]
+    parts = ["none", "x"] if is_first else ["x", "none"]
+    steps = [
+        Op("STRIDED_SLICE", ["x", "begin", "end", "strides"], ["none"], "StridedSliceOptions"),
+        Op("CONCATENATION", parts, ["y"], "ConcatenationOptions"),
+    ]
+    agree(build(Subgraph(tensors, steps, ["x"], ["y"])))

@@ -16,12 +16,18 @@ CASES = [(core, vision, rows) for core in CORES for vision in (GREY, COLOURS) fo
 
 
 @pytest.mark.parametrize(("core", "vision", "rows"), sampled([CASES[1]], CASES))
-def test_answers_are_those_of_the_host(core, vision, rows, tmp_path):
+def test_answers_are_those_of_the_host_and_costs_those_of_the_run(core, vision, rows, tmp_path):
     require_core(core)
-    path = saved(tmp_path / "eyes.tflite", int8_net(vision.camera.channels), vision)
+    graph = int8_net(vision.camera.channels)
+    path = saved(tmp_path / "eyes.tflite", graph, vision)
     frames = frames_of(vision, sampled(12, 200), seed=4)
     options = ExportOptions(input_rows=bool(rows))
     found = api.emulate_recording(path, frames, core=core, options=options)
     assert found.bit_exact
     assert found.samples == len(frames)
     assert found.ram.state > 4 * vision.camera.row_size
+    given = {"recording": frames, "front_end": vision, "options": options}
+    counted = api.cost(graph, core, basis="counted", **given)
+    assert counted.instructions == found.instructions
+    assert counted.arena == found.ram.arena + found.ram.state
+    assert (counted.code, counted.weights) == (found.flash.code, found.flash.weights)

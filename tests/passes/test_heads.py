@@ -178,6 +178,12 @@ MISSES = {
         ),
         "are not all moved alike",
     ),
+    "parts of which units alone are turned": Miss(
+        "turn_parts",
+        ((1, 5, 2, 8),),
+        lambda net: tuple(net.transpose(last_part(net, i), (0, 2, 1, 3)) for i in (0, 1)),
+        "turned parts of 'x' are as they were",
+    ),
     "parts of two": Miss(
         "turn_parts",
         ((1, 5, 4, 8),),

@@ -34,6 +34,26 @@ def test_what_a_mean_leaves_is_moved_behind_what_goes():
     assert layouts(graph, graph.nodes[0], y, (1, 0)) == {"x": (2, 0, 1), y: (1, 0)}
 
 
+LAYERS = {
+    "pixels": (1, (1, 1), True),
+    "windows": (3, (1, 1), False),
+    "every second row": (1, (2, 1), False),
+    "every second column": (1, (1, 2), False),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_convolutions_of_single_pixels_take_rows_and_columns_in_any_order(name):
+    size, stride, does = LAYERS[name]
+    net = Net((1, 6, 6, 3))
+    y = net.conv("x", 4, size, stride=stride)
+    graph, turned = net.graph(y), (0, 2, 1, 3)
+    expected = {"x": turned, y: turned} if does else None
+    assert layouts(graph, graph.nodes[0], "x", turned) == expected
+    assert layouts(graph, graph.nodes[0], y, turned) == expected
+    assert layouts(graph, graph.nodes[0], "x", (0, 1, 3, 2)) is None
+
+
 @pytest.mark.parametrize("computed", [False, True])
 def test_constants_alone_may_have_fewer_dimensions(computed):
     net = Net((2, 3, 4), (4,))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.quantize.hard import depthwise_net
 from tinyrt.api import bisect_model, convert_model, debug_model, quantize_model, quantize_within
@@ -19,10 +20,11 @@ from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.convert.values.interval import Bounds
 from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.interpreter import load
-from tinyrt.ir import QParams
+from tinyrt.ir import DType, QParams
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, Scheme
 from tinyrt.quantize.explain.restored import restored, with_lost
 from tinyrt.quantize.mixed.budget import Budget
@@ -252,3 +254,19 @@ def test_damaged_entries_are_refused(name, tmp_path):
 def test_tensors_that_the_model_does_not_have_are_passed_over(tmp_path):
     path = with_entry(tmp_path / "model.tflite", entry_of(name="gone"))
     assert lost_channels(path, read_tflite(path)) == {}
+
+
+def test_no_model_of_onnx_has_lost_any(tmp_path):
+    m, out = OnnxModel(), tmp_path / "out.tflite"
+    grid = m.const(0.5), m.const(0, np.int8)
+
+    def rounded(x):
+        return m.op("DequantizeLinear", m.op("QuantizeLinear", x, *grid), *grid)
+
+    path = m.save(tmp_path, rounded(m.op("Abs", rounded(m.input(1, 3)))))
+    graph = convert_model(path, out)
+    assert [value.dtype for value in graph.output_values] == [DType.INT8]
+    assert lost_channels(path, graph) == {}
+    assert LOST.encode() not in out.read_bytes()
+    (found,) = evaluate(read_tflite(out), {"x": np.int8([[-4, 1, 6]])}).values()
+    assert found.tolist() == [[4, 1, 6]]

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from tinyrt.backends.c.blocks.addends import COUNTS, MAX_ADDEND, Ranges, shared
+from tinyrt.backends.c.blocks.addends import BATCHES, COUNTS, MAX_ADDEND, Ranges, shared
 
 FREE = 1 << 20
 """More room than any test takes."""
+
+MOST_MOVES = BATCHES[-1] - 1
+"""The farthest that is tried."""
 
 
 def ranges_of(scale, low, high, room):
@@ -110,6 +113,15 @@ def test_channels_without_a_common_addend_have_none(room, second):
     low = [3 << 32, second << 32]
     ranges = ranges_of([64 << 32, 160 << 32], low, low, room)
     assert shared(ranges, np.array([3, second])) is None
+
+
+@pytest.mark.parametrize("move", [-MOST_MOVES, 3_000, 1 << 15, MOST_MOVES])
+def test_two_channels_share_an_addend_however_many_moves_away_it_lies(move):
+    """One channel has no room to move, and the other one meets it beside one move alone."""
+    low = np.array([3, 3 + 64 * move]) << 32
+    ranges = ranges_of([64 << 32, 160 << 32], low, low, [FREE, 0])
+    addends, moves = shared(ranges, low >> 32)
+    assert (addends.tolist(), moves.tolist()) == ([3 + 64 * move], [-move, 0])
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 0, 1]])

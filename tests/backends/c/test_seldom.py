@@ -51,6 +51,13 @@ def test_what_the_model_computes_is_not_packed(at):
     assert more_of(computed(graph, at).bind(0), x_zp, requant, Target(DSP)) is None
 
 
+@pytest.mark.parametrize("isa", InstructionSet)
+def test_filters_are_packed_for_kernels_without_vectors_alone(isa):
+    node = built(depthwise(4, 3)).bind(0)
+    packed = filters_of(node, *layer_of_node(node), isa)
+    assert (packed is not None) is (isa in (SCALAR, DSP))
+
+
 @pytest.mark.parametrize("taps", [MAX_TAPS - 4, MAX_TAPS])
 def test_places_of_taps_have_16_bits(taps):
     """One tap does not fit beside its neighbour, and is read again."""

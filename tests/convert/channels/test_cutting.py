@@ -264,10 +264,12 @@ def test_what_needs_all_channels_keeps_them(reader):
     assert apply_known(graph, (CUT_CHANNELS,)) is graph
 
 
-def test_one_channel_stays_of_a_tensor_and_of_a_constant_that_is_joined():
+@pytest.mark.parametrize("is_first", [False, True])
+def test_one_channel_stays_of_a_tensor_and_of_a_constant_that_is_joined(is_first):
     net = net_of()
-    y = stem(net, Q, dead=range(8))
-    joined = net.op("concatenation", (net.number((1, 4, 4, 3), Q), y), ConcatenationAttrs(3))
+    y, number = stem(net, Q, dead=range(8)), net.number((1, 4, 4, 3), Q)
+    parts = (number, y) if is_first else (y, number)
+    joined = net.op("concatenation", parts, ConcatenationAttrs(3))
     w = dense_weights(net, (4, 1, 1, 11), range(11), axis=3)
     after, _ = cut(net.graph(net.op("conv2d", (joined, w), Conv2dAttrs(), Q)))
     assert after.value(joined).shape[-1] >= 2
