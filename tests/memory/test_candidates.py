@@ -13,6 +13,7 @@ from tinyrt.memory import plan_by_rows
 from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
+from tinyrt.memory.rows import candidates
 from tinyrt.memory.rows.candidates import Model
 from tinyrt.memory.rows.choose import _smallest
 from tinyrt.ops.add import AddAttrs
@@ -109,3 +110,14 @@ def test_no_more_candidates_are_placed_than_it_takes_to_be_within_enough_bytes(e
     best = _smallest(candidates, most=100, enough=enough)
     assert tried == placed
     assert best.size == placed[-1]
+
+
+def test_plans_are_the_same_whatever_is_kept_of_candidates(monkeypatch):
+    """What is not kept is found again."""
+    plans = []
+    for most in (candidates.KEPT_CELLS, 0):
+        monkeypatch.setattr(candidates, "KEPT_CELLS", most)
+        plan = plan_by_rows(random_net(12), SCALAR, costly=True)
+        plans.append((plan.offsets, plan.arena_bytes, [s.steps for s in plan.segments]))
+    assert plans[0] == plans[1]
+    assert len(plans[0][2]) == 2

@@ -15,6 +15,7 @@ from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.check.contents import Content, Run, joined
 from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.lifetimes import Buffer
+from tinyrt.memory.placing import exact
 from tinyrt.memory.placing.exact import _Search, search
 from tinyrt.memory.placing.place import _give_back
 from tinyrt.memory.placing.problem import Problem
@@ -138,6 +139,18 @@ def test_a_search_from_any_placement_ends_with_a_whole_one(seed):
     best = min(_lowest(problem, order) for order in permutations(range(len(found))))
     assert proven
     assert problem.size(at) == best < problem.size(start)
+
+
+@pytest.mark.parametrize(("most", "is_searched"), [(7, True), (6, False)])
+def test_a_search_that_would_go_too_deep_leaves_what_was_placed(most, is_searched, monkeypatch):
+    """It goes as deep as there are groups, and proves nothing that it did not look at."""
+    monkeypatch.setattr(exact, "MAX_GROUPS", most)
+    found = crowd(0)
+    problem = Problem(found, {})
+    start = {i: sum(b.nbytes for b in found[:i]) for i in range(len(found))}
+    at, proven = search(problem, start, problem.lower_bound() - 1)
+    assert proven is (problem.size(at) < problem.size(start)) is is_searched
+    assert is_searched or at == start
 
 
 def test_what_was_placed_matters_while_it_reaches_into_what_is_left():

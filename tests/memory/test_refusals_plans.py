@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.graphs import small_cnn
-from tests.memory.nets import random_net
+from tests.memory.nets import RandomNet, random_net
 from tests.memory.targets import DSP, SCALAR
 from tests.memory.test_segments import ranges
 from tests.ops.quantised import graph_of, s8
@@ -17,6 +17,8 @@ from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.placing import problem
 from tinyrt.memory.plan import MemoryOptions, Region, require_budget
 from tinyrt.memory.rows import candidates
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 GRAPH = random_net(7)
@@ -217,3 +219,14 @@ def test_an_op_that_has_no_rows_is_named():
     text = refused(lambda: plan_pushed(turned, SCALAR), UnsupportedError)
     assert "transpose" in text
     assert "an op whose output rows each need a few rows of its inputs" in text
+
+
+def test_readers_that_pad_an_input_otherwise_are_named():
+    """The lowest number stands above the first row for one of them, and 0 for the other."""
+    net = RandomNet(0)
+    pool = net.op("max_pool2d", Pool2dAttrs((3, 1), padding="SAME"), "x").name
+    pad = net.op("pad", PadAttrs(((0, 0), (1, 1), (0, 0), (0, 0))), "x").name
+    text = refused(lambda: plan_pushed(net.graph(pool, pad), SCALAR), UnsupportedError)
+    assert f"max_pool2d '{pool}' and pad '{pad}'\n" in text
+    assert "readers that pad it alike, and take as many rows of it for one of the output" in text
+    assert "leave out --input-rows" in text

@@ -1,6 +1,7 @@
 """Elementary functions: near the C library's, and the same bits from NumPy and compiled loops."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -32,6 +33,19 @@ def test_functions_are_near_and_the_same_both_ways(name):
     np.testing.assert_array_equal(compiled, by_numpy)
     numbers = ~np.isnan(compiled)
     assert (np.signbit(compiled) == np.signbit(by_numpy))[numbers].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("exp", np.float32), *((name, np.float64) for name in RANGES)]
+)
+def test_few_elements_are_the_same_before_numba_is_loaded(name, dtype, monkeypatch):
+    every = [*np.random.default_rng(1).normal(size=51) * RANGES[name], *ODD]
+    x = np.array(every, dtype).reshape(4, 16).T
+    compiled = getattr(elementary, name)(x)
+    monkeypatch.delitem(sys.modules, "numba")
+    found = getattr(elementary, name)(x)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, compiled, strict=True)
 
 
 def test_odd_arguments_have_the_c_library_s_answers():
