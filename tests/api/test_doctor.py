@@ -23,7 +23,9 @@ ARM = ("arm-none-eabi-gcc", "arm-none-eabi-ar", "arm-none-eabi-size", "qemu-syst
 
 def look(part):
     """The checks of one part alone."""
-    return {check.what: check for check in doctor.PARTS[part].look(part)}
+    found = list(doctor.PARTS[part].look(part))
+    assert {check.part for check in found} == {part}
+    return {check.what: check for check in found}
 
 
 @pytest.fixture

@@ -279,6 +279,22 @@ def test_what_was_correct_is_checked_again_where_its_tensors_differ():
         verify(replace(graph, values=right), Stage.FLOAT, verified=known)
 
 
+def test_what_was_correct_and_is_the_same_is_not_checked_again(monkeypatch):
+    checked, known = [], {}
+    check = verifier.check_types
+
+    def noted(bound, rules):
+        checked.append(bound.name)
+        check(bound, rules)
+
+    monkeypatch.setattr(verifier, "check_types", noted)
+    verify(NET, Stage.FLOAT, verified=known)
+    verify(NET, Stage.FLOAT, verified=known)
+    changed = with_first(name="another")
+    verify(changed, Stage.FLOAT, verified=known)
+    assert checked == [*(node.name for node in NET.nodes), "another"]
+
+
 def test_a_node_is_the_same_with_the_same_values_alone():
     """An equal one may have been made of others, of which nothing was verified."""
     graph = one_op(f32(2))
