@@ -62,10 +62,11 @@ ONNX = ("own net.onnx", b"not read here")
 SAID = """import json, pathlib, sys
 told = [a.replace(str(pathlib.Path.cwd()), "") for a in sys.argv[1:]]
 made = sys.argv[sys.argv.index("-o") + 1]
-pathlib.Path(made).write_text(" ".join(told))
+before = [p.read_text() for a in sys.argv if "/made/" in a and (p := pathlib.Path(a)).is_file()]
+pathlib.Path(made).write_text("; ".join([*before, " ".join(told)]))
 print(json.dumps({"output": made}))
 """
-"""A command that writes what it was told."""
+"""A command that writes what it was told, behind what made the files that it reads was told."""
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ def test_a_page_of_an_onnx_model(form, option, client, tmp_path, monkeypatch):
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     goal = form.get("optimize", "balanced")
     assert answer.text == (
+        "-m tinyrt convert /own_net.onnx -o /made/own_net.tflite --json; "
         "-m tinyrt report /made/own_net.tflite -o /made/page.html "
         f"--core cortex-m4 --optimize {goal}{option} --json"
     )
