@@ -96,6 +96,15 @@ UNEVEN = {
 """Windows of which rows and columns differ, and the size of the input."""
 
 
+@pytest.mark.parametrize("high", [2, 9])
+def test_a_whole_image_is_read_before_its_output_however_high_that_is(high):
+    node = _image_node((6, 5), (high, 5))
+    rows = [
+        (_rows(node.input(0), s.reads[0]), _rows(node.output, s.writes)) for s in whole_images(node)
+    ]
+    assert rows == [(range(6), range(high)), (range(6, 12), range(high, 2 * high))]
+
+
 @pytest.mark.parametrize(
     ("name", "uneven"),
     [

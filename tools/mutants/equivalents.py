@@ -166,6 +166,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the last of one span is the first"
         )
     },
+    "tinyrt/floatmath/elementary_loops.py": {
+        "for i in range(x.size): -> for i in range(y.size):": "one is as long as the other",
+    },
     "tinyrt/floatmath/elementary.py": {
         "whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y"
         " -> whole, odd = np.floor(y) == y, np.ceil(y / 2) * 2 != y": (
