@@ -17,6 +17,7 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.report import write_report
 from tinyrt.report.facts import FlashFacts, RamFacts, Report
 from tinyrt.report.page import render_report
+from tinyrt.report.rendering import cleaned
 from tinyrt.report.view import Shading, section_of
 
 
@@ -226,6 +227,13 @@ def check_harmless(page, usual):
     assert "\u202e" not in page
     assert "_/script__img src=x onerror=_alert(1)__" in page  # what is left of the name
     json.loads(parsed.text("script")[0])
+
+
+def test_names_and_values_of_a_file_s_attributes_are_cleaned():
+    hostile = replace(reported()[0].models[0].ops[0], attributes={HOSTILE: HOSTILE})
+    ((name, value),) = cleaned(hostile).attributes.items()
+    assert name == value
+    assert not {*"<>\u202e"} & {*name}
 
 
 def long_report(ops, length=2):
