@@ -175,6 +175,17 @@ QLINEAR = {
 }
 
 
+def answers_on_integers(path, shape):
+    """Of a model whose ops are all on integers: tinyrt's to an image, and onnxruntime's."""
+    graph = open_model(path)
+    assert set(integer_ops(graph)) == {n.op for n in graph.nodes}
+    feed = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    (wanted,) = expected(path, {"x": feed})
+    turned = feed if graph.input_values[0].shape == feed.shape else feed.transpose(0, 2, 3, 1)
+    (found,) = Model(graph).run({"x": turned}).values()
+    return found, wanted if found.shape == wanted.shape else np.moveaxis(wanted, 1, -1)
+
+
 @pytest.mark.parametrize("case", QLINEAR)
 def test_quantised_ops_equal_onnxruntime_within_a_step(tmp_path, case):
     m = OnnxModel(13, seed=1)
@@ -190,14 +201,7 @@ def test_quantised_ops_equal_onnxruntime_within_a_step(tmp_path, case):
         grid = last.input[at : at + 2]
     path = saved(m, tmp_path, real(m, result, *grid))
     scale = float(numpy_helper.to_array(next(c for c in m.constants if c.name == grid[0])))
-    graph = open_model(path)
-    assert set(integer_ops(graph)) == {n.op for n in graph.nodes}
-    feed = np.random.default_rng(0).standard_normal((1, 4, 7, 9)).astype(np.float32)
-    (wanted,) = expected(path, {"x": feed})
-    turned = feed if graph.input_values[0].shape == feed.shape else feed.transpose(0, 2, 3, 1)
-    (found,) = Model(graph).run({"x": turned}).values()
-    if found.shape != wanted.shape:
-        wanted = wanted.transpose(0, 2, 3, 1)
+    found, wanted = answers_on_integers(path, (1, 4, 7, 9))
     # average_pool2d keeps its input's scale, and is rescaled once more.
     steps = 2 if "AveragePool" in case or "Softmax" in case else 1
     assert np.abs(found - wanted).max() <= steps * scale * 1.001
