@@ -23,6 +23,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import CKernels, kernels_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import Timing
+from tinyrt.emulate.report import Ram
 from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.export import CORES as CORES_OF_ALL
 from tinyrt.export import find_core
@@ -147,6 +148,12 @@ def test_counted_costs_are_those_of_emulate(files, tmp_path):
     assert f"<b>{emulation.instructions:,}</b>instructions, counted" in page
     assert f"<b>{found.flash.total:,}</b>bytes of flash" in page
     assert f"<b>{emulation.ram.stack:,}</b>bytes of stack used" in page
+
+
+def test_each_part_of_ram_is_the_emulated_one(files):
+    target, ram = target_of(find_core("m4"), Optimize.BALANCED), Ram(1, 2, 3, 4, 5)
+    inspection = inspect_graph(read_tflite(files[1]), CKernels(target))
+    assert asdict(gather._counted(inspection, target, replace(AGREES, ram=ram)).ram) == asdict(ram)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.memory.random_plans import random_program
 from tests.ops.build import build_s8
 from tests.ops.quantised import node_of, s8
 from tinyrt.backends.c.blocks import relu
-from tinyrt.backends.c.blocks.depthwise import filters_of
+from tinyrt.backends.c.blocks.depthwise import filters_of, slides_down
 from tinyrt.backends.c.blocks.more import more_of
 from tinyrt.backends.c.blocks.summed import MAX_TAPS
 from tinyrt.backends.c.choice import choose
@@ -26,6 +26,7 @@ from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory.placing import problem
 from tinyrt.ops import prepared
 from tinyrt.ops.fully_connected import FullyConnectedAttrs, FullyConnectedS8
+from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8
 
 DSP, SCALAR, MVE = InstructionSet.DSP, InstructionSet.SCALAR, InstructionSet.MVE
@@ -115,3 +116,12 @@ def test_pixels_of_several_rows_cost_what_groups_anywhere_do(stop, groups):
     cut = cut_of(window(1, 3, 5, kernel="window_four_s8"), SCALAR, True)
     some = cut.part(1, stop)
     assert _run_of_groups(some) == run_of_groups(params_of(some), groups)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "down"),
+    [((9, 8), (1, 1), True), ((8, 9), (1, 1), False), ((9, 8), (1, 2), False)],
+)
+def test_windows_slide_down_longer_columns_where_outputs_lie_as_inputs_do(size, stride, down):
+    window = Window.of(size, (3, 3), stride, "SAME", (1, 1))
+    assert slides_down(window, (1, *size, 4)) is down
