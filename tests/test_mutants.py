@@ -238,15 +238,20 @@ def reach(tmp_path, monkeypatch):
     from coverage import CoverageData
 
     data = CoverageData(str(tmp_path / ".coverage"))
-    said = {"show": MODULE.partition("\n")[2], "diff": CHANGED, "grep": "tests/test_b.py\n"}
-    monkeypatch.setattr("tools.mutants.reach._git", lambda command, *_: said[command])
+    said = {"diff": CHANGED, "grep": "tests/test_b.py\n"}
+    then = {"abc:tinyrt/made.py": MODULE.partition("\n")[2]}
+
+    def git(command, *arguments):
+        return then.get(arguments[0], "") if command == "show" else said[command]
+
+    monkeypatch.setattr("tools.mutants.reach._git", git)
     for module in ("reach", "users"):
         monkeypatch.setattr(f"tools.mutants.{module}.ROOT", tmp_path)
     for folder in ("tinyrt", "tests/ir"):
         (tmp_path / folder).mkdir(parents=True)
     write(tmp_path, "tinyrt/made.py", f"from tinyrt.made_loops import loop\n{MODULE[9:]}")
     write(tmp_path, "tinyrt/made_loops.py", LOOPS)
-    write(tmp_path, "tests/test_new.py", "")
+    write(tmp_path, "tests/test_new.py", "def test_it():\n    pass\n")
     write(tmp_path, "tests/ir/test_verifier.py", "")
     contexts = {
         "": {1, 2, 6},
@@ -286,18 +291,21 @@ def test_tests_that_reach_a_line_the_quick_ones_first(reach, module, line, tests
     assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
+        "tests/test_new.py::test_it",
         "tests/test_error_fields.py",
-        "tests/test_new.py",
         *(f"tests/test_a.py::test_many[{i}]" for i in (0, 1) if (module, line) == ("made", 5)),
     ]
 
 
 def test_new_tests_that_name_what_is_changed_come_first(reach):
-    write(reach.record.folder, "tests/test_new.py", "from tinyrt.made import twice")
+    """So do those of other folders, and parameters of a test are one."""
+    write(reach.record.folder, "tests/test_new.py", "def test_it():\n    twice(1)\n")
+    write(reach.record.folder, "tests/ir/test_verifier.py", "def test_that():\n    twice(2)\n")
     place = Place("tinyrt/made.py", "", 0, 4)
-    assert reach.tests_of(place)[:2] == ["tests/test_new.py", "tests/test_a.py::test_many[0]"]
+    new = ["tests/ir/test_verifier.py::test_that", "tests/test_new.py::test_it"]
+    assert reach.tests_of(place)[:3] == [*new, "tests/test_a.py::test_many[0]"]
     other = Place("tinyrt/made_loops.py", "", 0, 2)
-    assert reach.tests_of(other)[-1] == "tests/test_new.py"
+    assert reach.tests_of(other)[-2:] == [new[1], "tests/test_error_fields.py"]
 
 
 @pytest.mark.parametrize(

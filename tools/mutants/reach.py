@@ -13,7 +13,7 @@ import difflib
 import re
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from coverage import CoverageData
 from tools.covered import ROOT, Record
 from tools.mutants.faults import Place
 from tools.mutants.kernels import tests_of_kernel
+from tools.mutants.renewed import changed_tests
 from tools.mutants.users import bodies, function_at, functions, uses
 
 READ_SOURCES = ("tests/test_error_fields.py",)
@@ -45,7 +46,7 @@ class Reach:
     def tests_of(self, place: Place) -> list[str]:
         """Tests that run the line, quick ones first, and few of a function before many of it.
 
-        Files that changed since the record and name what the module defines are before them all.
+        Tests that changed since, of files that name what the module defines, are before them all.
         Behind them all are those that may have what an earlier one's fixture made.
         """
         if place.is_c:
@@ -53,31 +54,42 @@ class Reach:
         tests = self._tests_at(place.path, place.line, set())
         if place.line not in bodies(place.path):
             tests = tests | self._of_importers(place.path)
-        changed = self._changed_tests
-        same = {test for test in tests if test.partition("::")[0] not in changed}
-        others = {test.partition("::")[0] for test in tests - same} | set(_of(place, changed))
-        files = {file for file in others if changed.get(file)}
-        first = sorted(file for file in files if _names(file, place.path))
-        others = (same | files | set(READ_SOURCES)) - {*first}
+        same = {test for test in tests if not self._is_changed(test)}
+        near = {_file(test) for test in tests} | set(_of(place, self._changed_tests))
+        first = self._now(f for f in self._changed_tests if _names(f, place.path))
+        others = (same | self._now(near) | set(READ_SOURCES)) - first
         beside = self._beside(place) - others
-        return [*first, *_spread(others, self.seconds), *_spread(beside, self.seconds)]
+        return [
+            *sorted(first),
+            *_spread(others, self.seconds_of),
+            *_spread(beside, self.seconds_of),
+        ]
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Test, or file of tests -> how long it took."""
-        took: dict[str, float] = {}
+        """Test -> how long it took."""
         if not self.record.times.is_file():
-            return took
-        for case in ET.parse(self.record.times).iter("testcase"):
-            file = f"{case.get('classname', '').replace('.', '/')}.py"
-            seconds = float(case.get("time", 0))
-            took[f"{file}::{case.get('name')}"] = seconds
-            took[file] = took.get(file, 0.0) + seconds
-        return took
+            return {}
+        return {
+            f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(
+                case.get("time", 0)
+            )
+            for case in ET.parse(self.record.times).iter("testcase")
+        }
+
+    @cached_property
+    def _sums(self) -> dict[str, float]:
+        """File of tests, or test with all of its parameters -> how long it took."""
+        sums: dict[str, float] = {}
+        for test, seconds in self.seconds.items():
+            for whole in (_file(test), _function(test)):
+                sums[whole] = sums.get(whole, 0.0) + seconds
+        return sums
 
     def seconds_of(self, test: str) -> float:
         """How long the test, or the file of tests, takes."""
-        return self.seconds.get(test, UNKNOWN_S if "::" in test else UNKNOWN_FILE_S)
+        unknown = UNKNOWN_S if "::" in test else UNKNOWN_FILE_S
+        return self.seconds.get(test, self._sums.get(test, unknown))
 
     @cached_property
     def _data(self) -> CoverageData:
@@ -111,14 +123,17 @@ class Reach:
         package, _, name = path.removesuffix(".py").replace("/", ".").rpartition(".")
         pattern = rf"^ *from {package}(\.{name} import| import .*\b{name}\b)"
         files = set(_git("grep", "-lE", pattern, "--", "tests").split())
-        return {t for t in self.seconds if "::" in t and t.partition("::")[0] in files}
+        return self._recorded(files)
 
     def _beside(self, place: Place) -> set[str]:
         """Tests in files in which a fixture ran the line: the record names the first that asked."""
         self._contexts(place.path)
         first = self._ready.get(place.path, {}).get(place.line, set())
-        files = {test.partition("::")[0] for test in first} - self._changed_tests.keys()
-        return {t for t in self.seconds if "::" in t and t.partition("::")[0] in files}
+        return self._recorded({_file(test) for test in first})
+
+    def _recorded(self, files: set[str]) -> set[str]:
+        """Tests of the files that the record has, as they still are."""
+        return {t for t in self.seconds if _file(t) in files and not self._is_changed(t)}
 
     def _lines_now(self, path: str) -> dict[int, int]:
         """Numbers that lines had when the record was made -> those that they have."""
@@ -132,10 +147,25 @@ class Reach:
         }
 
     @cached_property
-    def _changed_tests(self) -> dict[str, bool]:
-        """Files of tests that are no longer what they were -> whether they are there."""
+    def _changed_tests(self) -> dict[str, dict[str, bool]]:
+        """Files of tests that changed -> their tests that did -> whether those are there."""
         files = _git("diff", "--name-only", self._commit, "--", "tests/*test_*.py").split()
-        return {file: (ROOT / file).is_file() for file in files}
+        now = {file: ROOT / file for file in files}
+        return {
+            file: changed_tests(
+                _git("show", f"{self._commit}:{file}"), path.read_text() if path.is_file() else ""
+            )
+            for file, path in now.items()
+        }
+
+    def _is_changed(self, test: str) -> bool:
+        """Whether the record says nothing of the test any more."""
+        return _function(test).partition("::")[2] in self._changed_tests.get(_file(test), ())
+
+    def _now(self, files: Iterable[str]) -> set[str]:
+        """Tests of the files that changed, and are there."""
+        of = ((file, self._changed_tests.get(file, {}).items()) for file in files)
+        return {f"{file}::{name}" for file, tests in of for name, there in tests if there}
 
     def _contexts(self, path: str) -> dict[int, set[str]]:
         """Line of a function's body, as it is numbered now -> tests.
@@ -171,7 +201,8 @@ def _of(place: Place, tests: Iterable[str]) -> Iterator[str]:
 
 def _names(file: str, path: str) -> bool:
     """Whether a file of tests names what the module defines: of it no record says how much."""
-    words = set(re.findall(r"\w+", (ROOT / file).read_text()))
+    text = (ROOT / file).read_text() if (ROOT / file).is_file() else ""
+    words = set(re.findall(r"\w+", text))
     return any(name in words for name in functions(path) if not name.startswith("_"))
 
 
@@ -191,12 +222,20 @@ def _test(context: str) -> str:
     return PHASE.sub("", _phase(context))
 
 
-def _spread(tests: set[str], seconds: dict[str, float]) -> list[str]:
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _function(test: str) -> str:
+    """A test with all of its parameters."""
+    return test.partition("[")[0]
+
+
+def _spread(tests: set[str], seconds_of: Callable[[str], float]) -> list[str]:
     """In an order in which quick ones come first, and few of a function before many of it."""
     of: dict[str, list[tuple[float, str]]] = {}
     for test in sorted(tests):
-        took = (seconds.get(test, UNKNOWN_S), test)
-        of.setdefault(test.partition("[")[0], []).append(took)
+        of.setdefault(_function(test), []).append((seconds_of(test), test))
     ranked = [
         ((i + 1) * took, test)
         for group in of.values()
