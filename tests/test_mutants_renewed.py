@@ -9,6 +9,8 @@ import numpy as np
 from a import b as c
 
 CASES = {"one": 1}
+CASES |= {n + n: len(n) for n in CASES if n}
+MORE = [n for n in "a"] + [n for n in "b"]
 
 @pytest.fixture
 def graph():

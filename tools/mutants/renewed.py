@@ -24,22 +24,27 @@ def _definitions(text: str) -> dict[str, str]:
     of: dict[str, str] = {}
     for node in ast.parse(text).body:
         code = ast.unparse(node)
-        for name in _names(node):
-            of[name] = of.get(name, "") + code
+        for name in set(_names(node)):
+            of[name] = f"{of.get(name, '')}\n{code}"
     return of
 
 
 def _names(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name for alias in node.names)
-    else:
-        yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_set(n))
+    match node:
+        case ast.FunctionDef() | ast.ClassDef():
+            yield node.name
+        case ast.Import() | ast.ImportFrom():
+            yield from (alias.asname or alias.name for alias in node.names)
+        case ast.Assign(targets=targets):
+            yield from (n.id for target in targets for n in _named(target))
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield from (n.id for n in _named(target))
+        case _:
+            yield from (n.id for n in _named(node) if isinstance(n.ctx, ast.Store))
 
 
-def _is_set(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
+def _named(node: ast.AST) -> Iterator[ast.Name]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _words(code: str) -> set[str]:
