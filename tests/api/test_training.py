@@ -169,6 +169,17 @@ def test_data_that_do_not_fit_are_refused(blobs, tmp_path):
     other = save_tflite(b.graph(b.op("abs", ("x",))), tmp_path / "teacher.tflite")
     with pytest.raises(DataError, match="the teacher takes"):
         refused(tmp_path, graph, {"x": x}, teacher=other)
+    for sizes in ((5, 4), (4, 6)):
+        graph, teacher = (of_two(*each) for each in ((5, 6), sizes))
+        save_tflite(teacher, tmp_path / "teacher.tflite")
+        data = {"x": np.zeros((8, 5), np.float32), "x1": np.zeros((8, 6), np.float32)}
+        with pytest.raises(DataError, match="the teacher takes"):
+            refused(tmp_path, graph, data, teacher=other)
+
+
+def of_two(*sizes):
+    b = Builder(*((1, size) for size in sizes))
+    return b.graph(*(b.op("abs", (name,)) for name in ("x", "x1")))
 
 
 def test_a_file_that_is_larger_than_planned_is_not_written(blobs, tmp_path, monkeypatch):

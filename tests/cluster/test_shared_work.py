@@ -103,12 +103,14 @@ def test_a_model_with_state_is_not_shared():
     b = Builder((1, 4), (1, 4))
     graph = b.graph(b.op("abs", ("x",)), b.op("neg", ("x1",)))
     graph = replace(graph, states=(("x1", graph.outputs[1]),))
-    with pytest.raises(UnsupportedError) as error:
-        by(SHARED, graph, {"x": np.ones((9, 4), np.float32)}, None)
-    assert error.value.problem.startswith("samples of a model that keeps state are not shared")
-    assert error.value.tensor == "'x1' f32[1,4]"
-    assert error.value.expected == "a model that begins anew with each sample"
-    assert error.value.hint == "leave out --workers and --scheduler"
+    plain = Builder((1, 4))
+    for model, against in ((graph, None), (plain.graph(plain.op("abs", ("x",))), graph)):
+        with pytest.raises(UnsupportedError) as error:
+            by(SHARED, model, {"x": np.ones((9, 4), np.float32)}, None, against)
+        assert error.value.problem.startswith("samples of a model that keeps state are not shared")
+        assert error.value.tensor == "'x1' f32[1,4]"
+        assert error.value.expected == "a model that begins anew with each sample"
+        assert error.value.hint == "leave out --workers and --scheduler"
 
 
 NETS = {"cnn": small_cnn, "lstm": lstm_net}

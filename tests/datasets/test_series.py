@@ -47,8 +47,10 @@ def test_folders_are_classes_and_short_tables_are_left_out(tmp_path):
 
 
 def test_classes_stand_in_the_order_of_their_names(tmp_path):
+    """Wherever the column stands."""
     names = [f"class {letter}" for letter in "hgfedcbaij"]
-    save(tmp_path / "a.csv", "x,what\n" + "".join(f"{i}, {n} \n" for i, n in enumerate(names)))
+    rows = "".join(f"{i}, {n} ,{2 * i}\n" for i, n in enumerate(names))
+    save(tmp_path / "a.csv", f"x,what,y\n{rows}")
     found = load_series(tmp_path, window=1, label="what")
     assert found.classes == tuple(sorted(names))
     assert [found.classes[i] for i in found.y] == names

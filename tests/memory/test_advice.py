@@ -41,6 +41,11 @@ def large_output():
     return b.graph(growing(b, "x", 100))
 
 
+def large_outputs():
+    b = Builder((1, 1))
+    return b.graph(growing(b, "x", 50), growing(b, "x", 100))
+
+
 def large_input_and_output():
     b = Builder((1, 20))
     return b.graph(growing(b, shrinking(b, "x"), 100))
@@ -59,6 +64,7 @@ def wide_before_deep():
         (large_input, 404, {"--input-outside": 4, "--output-outside": 400}),
         (large_inputs, 604, {"--input-outside": 8, "--output-outside": 600}),
         (large_output, 404, {"--input-outside": 400, "--output-outside": 4}),
+        (large_outputs, 604, {"--input-outside": 600, "--output-outside": 4}),
         (large_input_and_output, 404, {"--output-outside": 84}),
         (wide_before_deep, 724, {"convert": 408}),
     ],

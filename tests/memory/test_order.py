@@ -97,6 +97,26 @@ def test_wide_branches_are_finished_one_by_one(states, monkeypatch):
     assert peak_bytes(schedule(graph)) < 1.2 * 16 * 8 * 4
 
 
+def test_of_equal_peaks_a_beam_follows_the_one_with_fewer_bytes_left(monkeypatch):
+    """The input is the peak; behind it each wide branch needs its bytes twice to come to an end."""
+    monkeypatch.setattr(order, "SEARCH_STATES", 0)
+    monkeypatch.setattr(order, "BEAM", 1)
+    b = Builder((1, 100))
+    one = b.op("mean", ("x",), MeanAttrs((1,), keep_dims=True))
+    wide = [b.op("concatenation", (one,) * 40, ConcatenationAttrs(axis=1)) for _ in range(2)]
+    bent = [b.op("tanh", (w,)) for w in wide]
+    graph = b.graph(*(b.op("mean", (y,), MeanAttrs((1,), keep_dims=True)) for y in bent))
+    assert peak_bytes(graph) == 4 * 3 * 40
+    assert peak_bytes(schedule(graph)) == 4 * (100 + 1)
+
+
+def test_all_inputs_are_there_from_the_beginning_and_all_outputs_stay():
+    b = Builder((1, 10), (1, 20))
+    first, last = b.op("tanh", ("x",)), b.op("tanh", ("x1",))
+    for outputs in ((first, last), (last, first)):
+        assert peak_bytes(b.graph(*outputs)) == 4 * (10 + 20 + 20)
+
+
 @pytest.mark.parametrize(("most", "same"), [(11, False), (10, True)])
 def test_graphs_of_too_many_nodes_keep_their_order(most, same, monkeypatch):
     graph = wide_branches()

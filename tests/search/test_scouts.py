@@ -222,6 +222,24 @@ def test_evolution_mixes_choices_that_sleep(light, tmp_path):
     assert [t.params for t in search.trials][: len(chosen)] == chosen
 
 
+def test_what_some_member_chooses_from_other_values_is_not_mixed(monkeypatch):
+    """Whichever member that is; their middle rate is that of all."""
+    few, many = (
+        optuna.distributions.IntDistribution(1, 4),
+        optuna.distributions.IntDistribution(1, 9),
+    )
+    for odd in range(3):
+        steps = [many if i == odd else few for i in range(3)]
+        members = [
+            SimpleNamespace(params=i, distributions={"width": many, "step": step})
+            for i, step in enumerate(steps)
+        ]
+        drawn = list(zip(members, (0.1, 0.4, 0.2), strict=True))
+        monkeypatch.setattr(scouts, "_fitting", lambda *_, drawn=drawn: iter(drawn))
+        pool = scouts._pooled(None, None)
+        assert (pool.members, pool.rate, pool.choices) == ([0, 1, 2], 0.2, {"width": many})
+
+
 @pytest.mark.parametrize(("number", "chosen"), [(3, [0, 3, 6]), (1, [0]), (9, list(range(7)))])
 def test_the_front_is_proposed_from_the_best_to_the_cheapest(number, chosen):
     trials = [SimpleNamespace(values=[1 - n / 10, n], n=n) for n in (4, 0, 6, 2, 5, 1, 3)]
