@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cli.calls import call_json
+from tests.graphs import Builder
 from tests.listening import PIPELINE, saved
 from tests.listening import int8_net as ears_net
 from tests.seeing import BOXES, CODED, COLOURS, GREY, float_net, frames_of, int8_net
@@ -19,6 +20,8 @@ from tinyrt.dsp import Boxes, Camera
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.sighted import sighted
 
 
@@ -100,6 +103,18 @@ def test_encodings_are_those_of_the_second_output(tmp_path):
         want = CODED.boxes.find(scores[i].reshape(12, 3), codes[i].reshape(12, 4))
         assert found.boxes.tolist() == want.boxes.tolist()
         assert found.classes.tolist() == want.classes.tolist()
+
+
+def test_answers_of_one_dimension_stay_together(tmp_path):
+    b = Builder((1, 6, 8))
+    flat = b.graph(b.op("reshape", ("x",), ReshapeAttrs((48,))))
+    x = np.random.default_rng(9).uniform(-2.5, 2.7, (40, 6, 8)).astype(np.float32)
+    vision = replace(GREY, boxes=None)
+    eyes = saved(tmp_path / "eyes.tflite", quantize_graph(flat, x, QuantConfig()), vision)
+    frames = frames_of(vision, 3)
+    (found,) = api.look_model(eyes, frames).raw.values()
+    fit = sighted(vision, read_tflite(eyes))
+    np.testing.assert_array_equal(found, [fit.stored(frame).reshape(48) for frame in frames])
 
 
 def some_graph(*inputs, answers=()):

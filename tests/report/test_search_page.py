@@ -109,9 +109,10 @@ def test_the_page_says_it_all_and_stands_alone(tmp_path):
 def test_each_cost_that_some_model_has_is_a_column(name, tmp_path):
     first = FOUND["front"][0]
     front = [{**first, "costs": {name: 1234}}, {**first, "costs": {}}]
-    page = write_search_page({**FOUND, "front": front}, tmp_path / "p.html").read_text()
-    assert re.findall(r'<th class="n">(\w+)</th>', page)[3:-3] == [name]
-    assert page.count('<td class="n">1,234</td>') == page.count('<td class="n">–</td>') == 1
+    for points in (front, front[::-1]):
+        page = write_search_page({**FOUND, "front": points}, tmp_path / "p.html").read_text()
+        assert re.findall(r'<th class="n">(\w+)</th>', page)[3:-3] == [name]
+        assert page.count('<td class="n">1,234</td>') == page.count('<td class="n">–</td>') == 1
 
 
 @pytest.mark.filterwarnings("ignore:PedAnova")

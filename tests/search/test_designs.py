@@ -49,7 +49,9 @@ def test_choices_that_the_space_does_not_have_fail(given, told, tmp_path):
     assert record.reason == f"it was to begin with {told}, which the space does not choose"
 
 
-@pytest.mark.parametrize("text", ["[1]", "{}", "{", '{"front": [2]}', "7", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["[1]", "[{}, 1]", "{}", "{", '{"front": [2]}', "7", "[" * 100_000]
+)
 def test_files_without_choices(text, tmp_path):
     path = tmp_path / "designs.json"
     path.write_text(text)
