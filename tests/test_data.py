@@ -55,7 +55,7 @@ def test_labels_are_apart_from_inputs(tmp_path):
 
 
 def test_of_a_number_s_name_the_start_is_told(tmp_path):
-    np.savez(tmp_path / "x.npz", **{"x" * 61: 1})
+    np.savez(tmp_path / "x.npz", first=np.zeros((2, 3)), **{"x" * 61: 1})
     with pytest.raises(DataError, match="single number") as caught:
         load_inputs(tmp_path / "x.npz")
     assert caught.value.tensor == repr("x" * 60)

@@ -202,12 +202,12 @@ def test_a_model_is_made_ready_for_all_samples_before_the_clock_starts(x, monkey
 
 
 def test_a_model_with_state_goes_on_from_sample_to_sample(x):
-    """It answers with the sum of all samples so far."""
-    b = Builder((1, 3), (1, 3))
-    total = b.op("add", ("x", "x1"), AddAttrs())
-    graph = b.graph(b.op("neg", (total,)), total)
-    found = answers_of(replace(graph, states=(("x1", total),)), {"x": x})
-    np.testing.assert_allclose(found.outputs, -np.cumsum(x, axis=0), rtol=1e-3, atol=1e-3)
-    graph = replace(graph, states=(("x1", total),))
-    other = evaluate_graph(graph, {"x": x}, (-np.cumsum(x, axis=0)).argmax(axis=1))
-    assert other.correct >= 699
+    """It answers with the sum of all samples so far, less the one before."""
+    b = Builder((1, 3), (1, 3), (1, 3))
+    total, turned = b.op("add", ("x", "x1"), AddAttrs()), b.op("neg", ("x",))
+    graph = b.graph(b.op("add", (total, "x2"), AddAttrs()), total, turned)
+    graph = replace(graph, states=(("x1", total), ("x2", turned)))
+    wanted = np.cumsum(x, axis=0) - np.concatenate([0 * x[:1], x[:-1]])
+    found = answers_of(graph, {"x": x})
+    np.testing.assert_allclose(found.outputs, wanted, rtol=1e-3, atol=1e-3)
+    assert evaluate_graph(graph, {"x": x}, wanted.argmax(axis=1)).correct >= 699

@@ -150,7 +150,7 @@ CHANGED = {
     "name": ({"figures": {"file": {"size": 1}}}, "the baseline's 'file' has no 'size'"),
     "truth": ({"figures": {"file": {"bytes": True}}}, "bytes of 'file' of the baseline"),
     "real": ({"figures": {"file": {"bytes": 1.5}}}, "bytes of 'file' of the baseline"),
-    "negative": ({"figures": {"file": {"bytes": -1}}}, "bytes of 'file' of the baseline"),
+    "negative": ({"figures": {"host": {"arena": 1, "stack": -1}}}, "stack of 'host' of the"),
     "share": ({"figures": {"accuracy": {"top1": 1.5}}}, "top1 of 'accuracy' of the baseline"),
 }
 

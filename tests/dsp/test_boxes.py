@@ -150,7 +150,7 @@ def test_options_as_plain_data():
 
 ONE = {"height": 9, "width": 9, "anchors": [[1, 1, 2, 2]], "classes": 1}
 REFUSED = {
-    "the option height is None": {k: v for k, v in ONE.items() if k != "height"},
+    **{f"the option {k} is None": {n: ONE[n] for n in ONE if n != k} for k in ONE},
     "the option height is 32768": ONE | {"height": 32768},
     "the option width is 0": ONE | {"width": 0},
     "the option classes is 4097": ONE | {"classes": 4097},
@@ -160,6 +160,7 @@ REFUSED = {
     "the option anchors is 10": ONE | {"anchors": [[10, 1, 2, 2]]},
     "the option anchors is -1": ONE | {"anchors": [[1, -1, 2, 2]]},
     "the option anchors is 32768": ONE | {"anchors": [[1, 1, 32768, 2]]},
+    "the option anchors is 11": ONE | {"anchors": [[1, 1, 2, 2], [1, 11, 2, 2], [1, 1, 2, 2]]},
     "the option threshold is -129": ONE | {"threshold": -129},
     "the option iou is 1.1": ONE | {"iou": 1.1},
     "the option candidates is 1025": ONE | {"candidates": 1025},
@@ -168,6 +169,7 @@ REFUSED = {
     "the option size_scale is -1": ONE | {"size_scale": -1},
     "the option zero_point is 128": ONE | {"zero_point": 128},
     "the option ignored is 1": ONE | {"ignored": [1]},
+    "the option ignored is 7": ONE | {"classes": 3, "ignored": [0, 7, 1]},
     "the option ignored is (0,)": ONE | {"ignored": [0]},
     "the option ignored is 0": ONE | {"ignored": 0},
     "the option name is 'mots'": ONE | {"mots": 1},

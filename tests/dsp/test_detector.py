@@ -96,6 +96,7 @@ REFUSED = {
     "the option threshold is 0.5": {"classes": 2, "threshold": 0.5},
     "the option hold is -1": {"classes": 2, "hold": -1},
     "the option ignored is 2": {"classes": 2, "ignored": [2]},
+    "the option ignored is 7": {"classes": 4, "ignored": [0, 7, 1]},
     "the option ignored is (0, 1)": {"classes": 2, "ignored": [0, 1]},
     "the option name is 'treshold'": {"classes": 2, "treshold": 3},
 }

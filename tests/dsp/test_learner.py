@@ -188,7 +188,7 @@ REFUSED = {
     "the option features is 0": {"weights": [[], []]},
     "the option classes is 0": {"weights": []},
     "the option features is 4097": {"weights": [[1] * 4097] * 2},
-    "the option weights is 'rows of different lengths'": {"weights": [[1, 2], [3]]},
+    "the option weights is 'rows of different lengths'": {"weights": [[1, 2], [3, 4], [5]]},
     f"the option weights is {MAX_WEIGHT + 1}": {"weights": [[1, 2], [3, MAX_WEIGHT + 1]]},
     f"the option biases is {-MAX_BIAS - 1}": {"biases": [0, -MAX_BIAS - 1]},
     "the option biases is 3": {"biases": [0, 0, 0]},

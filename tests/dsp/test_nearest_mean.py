@@ -152,11 +152,12 @@ WRONG = {
     "the option memory is 7": {"memory": 7},
     "the option memory is 32770": {"memory": 32770},
     "the option memory is 0": {"memory": 0},
-    "the option sums is 'rows of different lengths'": {"sums": ((0, 0), (0,))},
+    "the option sums is 'rows of different lengths'": {"sums": ((0, 0), (0, 0), (0,))},
     "the option counts is 3": {"counts": (0, 0, 0)},
     "the option counts is -1": {"counts": (-1, 0)},
     "the option counts is 9": {"counts": (9, 0), "memory": 8},
     "the option sums is 511": {"sums": ((511, 0), (0, 0)), "counts": (2, 0)},
+    "the option sums is 512": {"sums": ((0, 0), (1, 512)), "counts": (0, 2)},
     "the option sums is -1": {"sums": ((-1, 0), (0, 0)), "counts": (2, 0)},
 }
 

@@ -56,6 +56,7 @@ WRONG = {
     "the option scale is 1048577": {"camera": CAMERA | {"channels": 3}, "scale": [1, 1, 1048577]},
     "the option scale is (1, 2)": {"camera": CAMERA, "scale": [1, 2]},
     "the option mean is 1048577": {"camera": CAMERA, "mean": 1048577},
+    "the option mean is 1048578": {"camera": CAMERA | {"channels": 3}, "mean": [1, 1, 1048578]},
     "the option mean is -1048577": {"camera": CAMERA, "mean": [-1048577]},
     "the option boxes is 3": {"camera": CAMERA, "boxes": 3},
     "the option version is 2": {"camera": CAMERA, "version": 2},
