@@ -171,7 +171,7 @@ WRONG = {
     },
     "a candidate of scheme float": {
         "preset": Preset.FAST,
-        "scheme_for": (("out", Scheme.FLOAT),),
+        "scheme_for": (("wide", INT4), ("out", Scheme.FLOAT)),
     },
     "calibrator mse without a preset": {"calibrator": Calibrator.MSE},
     "scheme_for (('a', <Scheme.INT4: 'int4'>),) without a preset": {"scheme_for": (("a", INT4),)},

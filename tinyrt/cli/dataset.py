@@ -94,7 +94,7 @@ def dataset(
             )
         else:
             assert window is not None
-            names = None if columns is None else columns.split(",")
+            names = None if columns is None else [name.strip() for name in columns.split(",")]
             samples = datasets.load_series(
                 folder, window=window, step=step, columns=names, label=label
             )
