@@ -141,6 +141,23 @@ def test_a_stale_file_that_is_a_link_now_is_left_alone(goal, tmp_path):
     assert (tmp_path / "kept").read_text() == "of old only"
 
 
+def test_what_lies_far_below_a_link_is_left_alone(tmp_path, monkeypatch):
+    write_folder(tmp_path / "c", {"a/b/old.c": "old"})
+    (tmp_path / "c" / "a").rename(tmp_path / "kept")
+    (tmp_path / "c" / "a").symlink_to("../kept")
+    monkeypatch.setattr(folders, "_must_stay", lambda goal: True)
+    write_folder(tmp_path / "c", NEW)
+    assert (tmp_path / "kept" / "b" / "old.c").read_text() == "old"
+
+
+def test_a_file_in_place_of_an_outer_folder_is_named_before_anything_changes(goal):
+    (goal / "a").write_text("mine")
+    before = tree(goal)
+    with pytest.raises(OutputError, match="'a' is not a folder"):
+        write_folder(goal, NEW | {"a/b/deep.h": "new"})
+    assert tree(goal) == before
+
+
 def test_a_manifest_that_is_very_long_is_not_read(goal, monkeypatch):
     monkeypatch.setattr(folders, "_MAX_MANIFEST", (goal / MANIFEST).stat().st_size)
     assert set(folders._read_manifest(goal)) == set(OLD)

@@ -98,6 +98,18 @@ def test_progress_is_told_trial_by_trial(found):
     assert [record for _, _, record in seen] == [result.records[n] for n in sorted(result.records)]
 
 
+def test_samples_to_choose_by_are_drawn_by_the_seed_as_many_as_are_asked_for(tmp_path):
+    seen = set()
+
+    def noting(trial, problem, rng):
+        seen.add((problem.seed, problem.validation))
+        return dense(trial, problem, rng)
+
+    one = replace(QUICK, trials=1, epochs=1, seed=5)
+    search_networks(noting, blobs(), tmp_path, one, validation=0.3)
+    assert seen == {(5, 0.3)}
+
+
 @pytest.mark.whole
 def test_the_same_seed_is_the_same_search(found, tmp_path):
     result, _, _, _ = found
