@@ -11,6 +11,7 @@ from tests.ops.quantised import constant, f32, graph_of
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.conv2d import ref_f32 as convolution
@@ -44,6 +45,12 @@ def absent():
     return graph_of("fully_connected", FullyConnectedAttrs(), [f32(2, 6), w, None], [f32(2, 3)])
 
 
+def products_of_samples():
+    """A column for each sample, in each sample's row."""
+    net = Builder((2, 3))
+    return net.graph(net.op("batch_matmul", ("x", "x"), BatchMatmulAttrs(adj_y=True)))
+
+
 APART = {
     "a layer without its bias": absent(),
     "a running sum of a row": one("cumsum", (2, 3), CumsumAttrs(1)),
@@ -61,6 +68,7 @@ MIXED = {
     "a row of each sample": one("add", (2, 6), AddAttrs(), TABLE),
     "numbers": one("abs", (2,), NoAttrs()),
     "rows of samples": one("embedding", (2, 3), EmbeddingAttrs(), np.array([[0], [1]], S32)),
+    "each sample times each": products_of_samples(),
 }
 
 

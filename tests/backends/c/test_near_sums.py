@@ -29,11 +29,13 @@ from tinyrt.ir import DType, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs
 from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS16
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 MVE = InstructionSet.MVE
 
@@ -57,6 +59,32 @@ def test_accumulators_of_int8_are_refused_beyond_32_bits(zero_point, reach, sign
     check_accumulator(summed(s8, sign * most), zero_point)
     with pytest.raises(UnsupportedError, match="channel 0 can reach 2147483648"):
         check_accumulator(summed(s8, sign * (most + 1)), zero_point)
+
+
+LAYERS = {
+    "conv2d": (Conv2dAttrs(), (1, 2, 2, 2), (2, 1, 1, 2), (1, 2, 2, 2)),
+    "depthwise_conv2d": (DepthwiseConv2dAttrs(), (1, 2, 2, 2), (1, 2, 1, 2), (1, 2, 1, 2)),
+    "fully_connected": (FullyConnectedAttrs(), (1, 2), (2, 2), (1, 2)),
+    "transpose_conv": (TransposeConvAttrs((2, 2)), (1, 2, 2, 2), (2, 1, 1, 2), (1, 2, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("stored_weights", [True, False])
+@pytest.mark.parametrize("isa", InstructionSet)
+@pytest.mark.parametrize("op", LAYERS)
+def test_all_layers_are_refused_on_all_cores_beyond_32_bits(op, isa, stored_weights):
+    attrs, x, w, y = LAYERS[op]
+    filters, most = weights(*w, fill=-127), INT32_MAX - 2 * 127 * 228
+    if not stored_weights:
+        filters, most = s8(*w), INT32_MAX - 2 * 128 * 228
+    for more, fits in ((0, True), (1, False)):
+        inputs = [s8(*x, zp=100), filters, stored(DType.INT32, [5, most + more], 0.01)]
+        node = node_of(op, attrs, inputs, [s8(*y)])
+        if fits:
+            assert choose(node, Target(isa)).calls
+        else:
+            with pytest.raises(UnsupportedError, match="channel 1 can reach 2147483648"):
+                assert choose(node, Target(isa)).calls
 
 
 @pytest.mark.parametrize("sign", [1, -1])
