@@ -8,6 +8,7 @@ import pytest
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
 from tests.convert.test_tflite_rare import hybrid
+from tests.export.test_float import mixed
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
@@ -175,6 +176,12 @@ def test_packed_bytes_are_those_of_the_backend_and_of_widened_weights():
     assert interpreter.packed_bytes == size + own
     interpreter._program.packed_bytes = own + 7
     assert interpreter.packed_bytes == size + own + 7
+
+
+def test_integer_ops_are_packed_for_their_kernels_between_ops_on_floats():
+    interpreter = Interpreter.from_graph(mixed(), backend="numba")
+    interpreter.allocate_tensors()
+    assert interpreter.packed_bytes >= 5 * 4, "the dense layer's weights"
 
 
 def test_packed_bytes_of_a_shared_batch_are_those_of_all_threads():

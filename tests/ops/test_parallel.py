@@ -12,7 +12,14 @@ import pytest
 import threadpoolctl
 
 from tinyrt.floatmath import buffers, columns
-from tinyrt.floatmath.parallel import PART_BYTES, each_block, each_part, one_thread, threads
+from tinyrt.floatmath.parallel import (
+    PART_BYTES,
+    each_block,
+    each_part,
+    helper_count,
+    one_thread,
+    threads,
+)
 from tinyrt.ops.shared.convolution import CONVOLUTION
 from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.window import Window
@@ -124,6 +131,31 @@ def test_an_error_is_raised_whoever_meets_it(of_helper):
 
     with threads(2), pytest.raises(ValueError, match="block from"):
         each_block(10, 1000, fail, 500)
+
+
+@pytest.mark.parametrize("name", ["tinyrt-0", "tinyrt-1"])
+def test_an_error_is_raised_whichever_helper_meets_it(name):
+    """Each of three threads has a block; which helper has which one is left to chance."""
+    for _ in range(10):
+        together = threading.Barrier(3)
+
+        def fail(block: slice, together: threading.Barrier = together) -> None:
+            together.wait(9)
+            if threading.current_thread().name == name:
+                raise ValueError(f"block from {block.start}")
+
+        with threads(3), pytest.raises(ValueError, match="block from"):
+            each_block(9, 900, fail, 300)
+
+
+def test_there_are_as_many_threads_as_before_once_a_block_ends():
+    with threads(3):
+        with threads(2):
+            assert helper_count() == 1
+        assert helper_count() == 2
+        with pytest.raises(ValueError, match="inside"), threads(1):
+            raise ValueError("inside")
+        assert helper_count() == 2
 
 
 def test_what_work_refers_to_is_let_go_of():

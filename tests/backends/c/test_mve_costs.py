@@ -5,6 +5,7 @@ import pytest
 
 from tests.ops.build import Case, build_s8
 from tests.ops.quantised import node_of, s8, weights
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve.cost import (
     CALL,
     convolution_cost,
@@ -20,6 +21,7 @@ from tinyrt.backends.c.mve.cost import (
 from tinyrt.backends.c.mve.layout import depthwise_bytes
 from tinyrt.backends.c.mve.packing import lines_of
 from tinyrt.backends.c.mve.planes import planes_of
+from tinyrt.backends.c.planning import kernels_of
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs, window_of
 from tinyrt.ops.shared.spec import NoAttrs
@@ -261,3 +263,10 @@ def test_a_depthwise_layer_costs_what_its_faster_layout_does(activation, roundin
     assert faster_planes(node, window) == planes
     other, over = depthwise((9, 9), DepthwiseConv2dAttrs((3, 3), "VALID"))
     assert depthwise_cost(other, over) == eights_cost(other, over)
+
+
+def test_code_that_calls_share_is_there_once():
+    kernels = kernels_of(InstructionSet.MVE)
+    convolution, addition = kernels.code_bytes(["conv2d"]), kernels.code_bytes(["add"])
+    assert convolution > addition > 0
+    assert kernels.code_bytes(["conv2d", "add", "relu", "conv2d"]) == convolution + addition

@@ -50,6 +50,9 @@ def window(node):
         ({"channels": 2}, False, False),
         ({"kernel": (2, 2), "filters": 2}, False, True),
         ({"dilation": (2, 2), "stride": (1, 1)}, False, False),
+        ({"dilation": (1, 2), "stride": (1, 1)}, False, False),
+        ({"dilation": (2, 1), "stride": (1, 1)}, False, True),
+        ({"kernel": (2, 2), "padding": "SAME"}, True, False),
     ],
 )
 def test_it_is_one_where_the_formulas_say_that_it_is_faster(options, packed, vectors):
