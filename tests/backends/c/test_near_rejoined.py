@@ -221,12 +221,16 @@ def test_rows_are_added_up_that_are_read_again(kind, target):
         assert rejoined(graph, target) is graph
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_weights_are_added_up_as_far_as_16_bits_hold_their_doubles(more):
-    times = MAX_WIDE // 127 + more
+@pytest.mark.parametrize(
+    ("weight", "times", "fits"),
+    [(127, 129, True), (127, 130, False), (-128, 127, True), (-128, 129, False)],
+)
+def test_weights_are_added_up_as_far_as_16_bits_hold_their_doubles(weight, times, fits):
     net = Net()
-    graph = net.graph(rows_read(net, "read again", times))
-    assert (rejoined(graph, M4) is graph) is bool(more)
+    taps = np.full((times, 1), weight)
+    graph = net.graph(rows_read(net, "read again", times, taps))
+    assert (abs(weight * times) <= MAX_WIDE) is fits
+    assert (rejoined(graph, M4) is not graph) is fits
 
 
 def test_vectors_take_sums_of_two_parts():

@@ -304,3 +304,12 @@ def test_windows_of_eight_bytes_a_row_are_copied_in_short_runs(channels, factor)
 def test_a_whole_call_on_vectors_costs_what_its_kernel_says():
     one = call("tinyrt_conv2d_s8", Params("p_t", IMAGES), X, Y)
     assert instructions_of(one, DENSE, Kernel(lambda: (one,), cost=lambda: 7.0), MVE) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"), [("dense_row_long_s8", 3), ("dense_row_s8", 2), ("dense_s8", 1), ("add", 9)]
+)
+def test_a_core_s_factor_is_that_of_the_longest_beginning(name, factor):
+    both = {"dense": 1.0, "dense_row": 2.0, "dense_row_long": 3.0}
+    for factors in (both, dict(reversed(both.items()))):
+        assert Pace(factors, 9.0).factor(call(f"tinyrt_{name}"), False) == factor

@@ -9,7 +9,7 @@ from tests.backends.c.test_parts_pixels import window
 from tests.backends.c.test_relu import layer_of
 from tests.memory.random_plans import random_program
 from tests.ops.build import build_s8
-from tests.ops.quantised import node_of, s8
+from tests.ops.quantised import f32, node_of, s8
 from tinyrt.backends.c.blocks import relu
 from tinyrt.backends.c.blocks.depthwise import filters_of, slides_down
 from tinyrt.backends.c.blocks.more import more_of
@@ -25,7 +25,9 @@ from tinyrt.backends.c.rejoined import _has_kernel
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory.placing import problem
 from tinyrt.ops import prepared
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs, FullyConnectedS8
+from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8
 
@@ -125,3 +127,31 @@ def test_pixels_of_several_rows_cost_what_groups_anywhere_do(stop, groups):
 def test_windows_slide_down_longer_columns_where_outputs_lie_as_inputs_do(size, stride, down):
     window = Window.of(size, (3, 3), stride, "SAME", (1, 1))
     assert slides_down(window, (1, *size, 4)) is down
+
+
+@pytest.mark.parametrize(("rows", "alone"), [(64, True), (65, False)])
+def test_the_place_of_an_extremum_is_written_behind_its_candidates_in_a_step_of_its_own(
+    rows, alone
+):
+    y = Value("", DType.INT32, (rows,))
+    node = node_of("arg_max", ArgAttrs(1), [s8(rows, 5)], [y])
+    sweep = choose(node, Target(SCALAR)).sweep()
+    assert {step.reads_first for step in sweep} == {alone}
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("make", [f32, s8])
+def test_rows_between_which_an_output_lies_are_read_in_its_step(make, align):
+    """Positions are multiples of a float32, or of one of 1/1024: some lie a row apart."""
+    rows, out = 701, 1000
+    attrs = ResizeAttrs((out, 1), align_corners=align)
+    node = node_of("resize_bilinear", attrs, [make(1, rows, 1, 1)], [make(1, out, 1, 1)])
+    step = (rows - align) / (out - align)
+    if make is s8:
+        step = int(step * 1024 + 0.5) / 1024
+    positions = np.arange(out) * np.float32(step)
+    size = node.output.dtype.itemsize
+    for found in choose(node, Target(SCALAR)).sweep():
+        (read,), (first, stop) = found.reads, (at // size for at in found.writes)
+        assert read[0] <= size * min(rows - 1, int(positions[first]))
+        assert read[1] >= size * min(rows, int(np.ceil(positions[stop - 1])) + 1)

@@ -116,6 +116,14 @@ CASES = {
         + [at(7, kind="h")],
         [(1, 0, 1, 0), (3, 1, 3, 1), (1, 0, 1, 0)],
     ),
+    "data of other steps": (
+        [at(i, w=moved(7 * i)) for i in range(3)] + [at(9 + i, w=moved(50 + i)) for i in range(3)],
+        [(3, 0, 1, 0)] * 2,
+    ),
+    "numbers of other steps": (
+        [Part(Call("f", (Number(i),)), 1) for i in (0, 1, 2, 9, 11, 13)],
+        [(3, 0, 1, 0)] * 2,
+    ),
     "patterns of other lengths": (
         [at(i) for i in range(3)] + [at(100 + 7 * i) for i in range(4)],
         [(3, 0, 1, 0), (4, 0, 1, 0)],

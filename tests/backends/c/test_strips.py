@@ -37,6 +37,8 @@ LAYERS = {
     "windows": (conv((1, 9, 9, 3), (8, 3, 3, 3)), "tinyrt_conv2d_strips_s8"),
     "pixels": (conv((1, 9, 9, 3), (8, 1, 1, 3)), "tinyrt_dense_strips_s8"),
     "pixels apart": (conv((1, 9, 9, 3), (8, 1, 1, 3), stride=2), "tinyrt_conv2d_strips_s8"),
+    "columns apart": (conv((1, 9, 9, 3), (8, 1, 1, 3), stride=(1, 2)), "tinyrt_conv2d_strips_s8"),
+    "rows apart": (conv((1, 9, 9, 3), (8, 1, 1, 3), stride=(2, 1)), "tinyrt_conv2d_strips_s8"),
     "channels": (depthwise(8, 3), "tinyrt_depthwise_strips_s8"),
     "rows": (dense(3, 16, 8), "tinyrt_dense_strips_s8"),
 }
@@ -48,6 +50,19 @@ def test_layers_go_by_strips(name):
     assert kernel_of(case).name == kernel
     for others in ({"weights": DType.INT4}, {"change": lowest}):
         assert "strips" not in kernel_of(case, **others).name
+
+
+@pytest.mark.parametrize(
+    ("dilation", "in_place"), [((1, 1), 1), ((1, 2), 0), ((2, 1), 0), ((2, 2), 0)]
+)
+@pytest.mark.parametrize("layer", ["convolution", "depthwise"])
+def test_windows_with_gaps_are_copied(layer, dilation, in_place):
+    made = {
+        "convolution": conv((1, 9, 9, 3), (8, 3, 3, 3), dilation=dilation),
+        "depthwise": depthwise(8, 3, dilation=dilation),
+    }
+    (one,) = kernel_of(made[layer]).calls
+    assert params_of(one)["in_place"] == in_place
 
 
 @pytest.mark.parametrize(
