@@ -14,7 +14,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.data import InMemory
-from tinyrt.errors import BudgetError, DataError
+from tinyrt.errors import BudgetError, DataError, NotAllocatedError
 from tinyrt.interpreter import Interpreter, Model, load, model
 from tinyrt.interpreter.backends import EVERY_BACKEND
 from tinyrt.interpreter.split import SplitProgram
@@ -73,6 +73,13 @@ def test_preparing_and_a_reset_leave_no_trace_of_inputs_of_zeros(backend):
         forget()
         assert counter(zeros).reshape(-1).tolist() == [0, 1, 2]
         assert counter(zeros).reshape(-1).tolist() == [3, 4, 5]
+
+
+def test_a_state_is_reset_once_it_has_memory():
+    interpreter = Interpreter.from_graph(counting())
+    with pytest.raises(NotAllocatedError):
+        interpreter.reset_all_variables()
+    Interpreter.from_graph(small_cnn()).reset_all_variables()
 
 
 def test_runners_of_a_signature_share_the_memory_of_its_subgraph():

@@ -323,10 +323,15 @@ class Interpreter:
         return lambda: self._tensor(self._value(tensor_index))
 
     def reset_all_variables(self) -> None:
-        """Set the state that the model keeps between invocations to zeros, as it was at first."""
+        """Set the state that the model keeps between invocations to zeros, as it was at first.
+
+        Raises:
+            NotAllocatedError: there is one, and ``allocate_tensors`` has not been called.
+
+        """
         for before, _ in self.graph.states:
-            q = self.graph.value(before).q
-            self._tensors[before].fill(q.zero_point if q else 0)
+            value = self.graph.value(before)
+            self._tensor(value).fill(value.q.zero_point if value.q else 0)
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Name, index, shape, dtype and quantisation of each input."""

@@ -25,7 +25,6 @@ from tinyrt.backends.c.rejoined import _has_kernel
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory.placing import problem
 from tinyrt.ops import prepared
-from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs, FullyConnectedS8
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.window import Window
@@ -127,16 +126,6 @@ def test_pixels_of_several_rows_cost_what_groups_anywhere_do(stop, groups):
 def test_windows_slide_down_longer_columns_where_outputs_lie_as_inputs_do(size, stride, down):
     window = Window.of(size, (3, 3), stride, "SAME", (1, 1))
     assert slides_down(window, (1, *size, 4)) is down
-
-
-@pytest.mark.parametrize(("rows", "alone"), [(64, True), (65, False)])
-def test_the_place_of_an_extremum_is_written_behind_its_candidates_in_a_step_of_its_own(
-    rows, alone
-):
-    y = Value("", DType.INT32, (rows,))
-    node = node_of("arg_max", ArgAttrs(1), [s8(rows, 5)], [y])
-    sweep = choose(node, Target(SCALAR)).sweep()
-    assert {step.reads_first for step in sweep} == {alone}
 
 
 @pytest.mark.parametrize("align", [False, True])
