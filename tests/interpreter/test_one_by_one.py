@@ -14,7 +14,8 @@ from tests.memory.targets import SCALAR
 from tests.memory.test_segments import feeds_of, ranges, run_in
 from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
-from tinyrt.interpreter import Interpreter
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.interpreter import Interpreter, Model, load
 from tinyrt.interpreter.backends import BACKENDS
 from tinyrt.interpreter.split import SplitProgram, splits
 from tinyrt.interpreter.tensors import place_tensors
@@ -55,6 +56,16 @@ def test_ops_of_a_batch_that_threads_share(int8, threads, count):
         apart.run_op(index)
     np.testing.assert_array_equal(answer(apart), answer(whole))
     assert len(np.unique(answer(whole), axis=0)) > 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_model_has_as_many_threads_share_a_batch_as_it_is_told(int8, threads, tmp_path):
+    path = save_tflite(int8, tmp_path / "int8.tflite")
+    for model in (Model(int8, num_threads=threads), load(path, num_threads=threads)):
+        model(np.zeros((32, 8, 8, 3), np.int8))
+        (ready,) = model._prepared.values()
+        program = ready.interpreter._program
+        assert len(program._shares if isinstance(program, SplitProgram) else [1]) == threads
 
 
 @pytest.mark.parametrize("count", [1, 2])
