@@ -91,8 +91,11 @@ def test_a_computed_bias_of_32_bits_beside_int16_is_refused():
 
 
 def test_layers_that_round_as_on_uint8_take_constants():
-    graph = dense(s8(1, 8), s8(4, 8), legacy=True)
-    assert "computed while the model runs" in told(graph)
+    bias = constant(DType.INT32, 4, scale=0.01)
+    graph = dense(s8(1, 8), weights(4, 8), bias, legacy=True)
+    assert kernels_of(InstructionSet.MVE).kernel(graph.bind(0)).calls
+    for at in (1, 2):
+        assert "computed while the model runs" in told(computed(graph, at))
 
 
 def test_weights_of_four_bits_are_constants():

@@ -179,6 +179,10 @@ COSTS = {
         strips_call("conv2d", in_place=1, strips=STRIP, **IMAGES),
         (30 - 2 * 2 * 3) * COPY + 6 * (40 + 2 * 2 * TWO + 2 * ONE),
     ),
+    "windows beyond the last row": (
+        strips_call("conv2d", in_place=1, strips=STRIP, **IMAGES | {"y": IMAGES["y"] | {"h": 4}}),
+        (40 - 2 * 2 * 3) * COPY + 8 * (40 + 2 * 2 * TWO + 2 * ONE),
+    ),
     "copied windows": (
         strips_call("conv2d", in_place=0, strips=STRIP, **IMAGES),
         30 * COPY + 6 * (40 + 2 * 2 * TWO + 2 * ONE),
