@@ -1,6 +1,7 @@
 """Which backend is tried, and what each asks of the places of tensors."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from tests.graphs import Builder, small_cnn
 from tests.interpreter.test_calls import counting
 from tinyrt.budget import Budget, current
 from tinyrt.errors import BudgetError
-from tinyrt.interpreter import allocate
+from tinyrt.interpreter import allocate, native
 from tinyrt.interpreter.backends import EVERY_BACKEND, candidates
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import DType, QParams, Value
@@ -83,3 +84,13 @@ def test_every_output_has_memory_of_its_own_where_that_is_asked_for(outputs_apar
     placed = place_tensors(graph, outputs_apart=outputs_apart)
     inside = [np.shares_memory(placed.tensors[n], placed.arena) for n in graph.outputs]
     assert inside == [not outputs_apart] * 2
+
+
+@pytest.mark.parametrize("nbytes", [0, 16, 100, 5000, 1 << 20])
+def test_the_arena_of_a_compiled_model_begins_at_a_line_of_the_cache_and_is_whole(nbytes):
+    library = SimpleNamespace(**{native.RUN: None})
+    for _ in range(8):
+        compiled = native._Native(library, [np.zeros(4, np.int8)], 1, nbytes, 0)
+        (memory, *_), (*_, start) = compiled._alive, compiled._arguments
+        assert start.value % native.ALIGNMENT == 0
+        assert 0 <= start.value - memory.ctypes.data <= memory.nbytes - nbytes

@@ -70,6 +70,18 @@ def test_shapes_that_a_model_is_fed_with(name):
 
 
 @pytest.mark.parametrize(
+    ("count", "end"), [(1, "named 'y0'"), (8, ", 'y7'"), (9, ", 'y7' and 1 more")]
+)
+def test_eight_names_are_listed_and_others_counted(count, end):
+    graph = one((1, 3))
+    types = {f"y{i}": ArrayType((5, 3), np.dtype(F32)) for i in range(count)}
+    with pytest.raises(DataError) as caught:
+        check_types(graph, types, rows_of(graph))
+    assert caught.value.problem.endswith(end)
+    assert caught.value.expected == "'x'"
+
+
+@pytest.mark.parametrize(
     ("lengths", "taken"),
     [
         ((2, 2, 1), True),
