@@ -82,6 +82,23 @@ def test_eight_names_are_listed_and_others_counted(count, end):
 
 
 @pytest.mark.parametrize(
+    ("value", "to"),
+    [
+        (Value("x", DType.INT8, (1, 3), QParams((0.5,), 0)), "float32"),
+        (Value("x", DType.FLOAT32, (1, 3)), "float32"),
+        (Value("x", DType.INT32, (1, 3)), "int32"),
+    ],
+)
+def test_arrays_of_another_type_are_to_be_real_where_the_input_is(value, to):
+    """A cast makes no raw values of real ones."""
+    graph = one((1, 3))
+    graph = replace(graph, values=graph.values | {"x": value})
+    with pytest.raises(DataError, match="the data have dtype int16") as caught:
+        check_types(graph, {"x": ArrayType((5, 3), np.dtype(np.int16))}, rows_of(graph))
+    assert caught.value.hint == f"convert the array: x.astype('{to}')"
+
+
+@pytest.mark.parametrize(
     ("lengths", "taken"),
     [
         ((2, 2, 1), True),
