@@ -94,6 +94,8 @@ def test_angles_of_any_size():
     np.testing.assert_allclose(elementary.sin(large), np.sin(large), atol=1e-15)
     np.testing.assert_allclose(elementary.cos(large), np.cos(large), atol=1e-15)
     assert elementary.sin(np.float32(1e30)).dtype == np.float32
+    whole = np.array([10**6, -(10**9)])
+    np.testing.assert_allclose(elementary.sin(whole), np.sin(whole), atol=1e-15, strict=True)
     assert np.isnan(elementary.sin(INF))
 
 
