@@ -105,6 +105,15 @@ def test_a_percentile_keeps_its_share():
             QuantConfig(percentile=share)
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_percentile_keeps_a_side_of_which_it_may_cut_off_all(sign):
+    """A tensor that is hardly ever active is not taken for one that never is."""
+    x = np.zeros((1, 50_000), np.float32)
+    x[0, :2] = sign * 1e-6, sign * 3
+    found = _range(Calibrator.PERCENTILE, x, percentile=99)
+    assert 0 < max(sign * found.low, sign * found.high) < 0.01
+
+
 @pytest.mark.parametrize("calibrator", SINGLE)
 def test_zeros_count_in_shares_alone(calibrator):
     """They are exact in any range; but a share of all values has more where there are more."""
@@ -239,7 +248,8 @@ def test_few_samples_and_constant_tensors_are_named():
             calibrate(graph, -np.ones((count, 4), np.float32))
         messages = [str(w.message) for w in caught]
         assert any(f"only {count} samples for 'x'" in m for m in messages) is (count < 10)
-        assert any(f"'{clamped}'" in m and "was 0 in every sample" in m for m in messages)
+        for name, value in (("x", "-1"), (clamped, "0")):
+            assert any(f"'{name}'" in m and f"was {value} in every" in m for m in messages)
 
 
 def test_unreadable_data_are_named(tmp_path):

@@ -11,7 +11,12 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, Scheme, calibrate, pipeline, quantize_graph
-from tinyrt.quantize.calibration.search import MIN_GAIN_DB, search_ranges, search_samples
+from tinyrt.quantize.calibration.search import (
+    MIN_GAIN_DB,
+    narrower,
+    search_ranges,
+    search_samples,
+)
 from tinyrt.quantize.pipeline import Prepared
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
@@ -53,6 +58,15 @@ def test_tensors_that_share_a_range_with_a_constant_are_varied_with_it(monkeypat
     assert varied == [{"x", joined, c}, {*graph.outputs}]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "count"), [(-3, 2, 9), (0, 2, 5), (1, 2, 5), (-3, 0, 5), (-3, -1, 5)]
+)
+def test_no_narrower_range_is_tried_twice(low, high, count):
+    """Each end by itself where both are away from zero, which all ranges hold."""
+    found = narrower(("x",), Range(low, high))
+    assert len({each.with_zero() for each in found}) == len(found) == count
+
+
 class Scripted:
     """A simulator whose runs have the SQNR of a script, one after the other."""
 
@@ -91,7 +105,8 @@ def test_a_range_is_changed_for_more_than_the_samples_tell(script, taken):
         lambda *done: told.append(done),
     )
     assert told == [(1, 1)]
-    assert found["x"] == (ranges["x"] if taken is None else candidates[taken])
+    for name in ("x", *graph.outputs):
+        assert found[name] == (ranges[name] if taken is None else candidates[taken])
 
 
 @pytest.mark.parametrize(

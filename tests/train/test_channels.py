@@ -34,6 +34,7 @@ from tinyrt.train.channels import (
     prune_to_fit,
 )
 from tinyrt.train.graph_model import GraphModel
+from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,
@@ -155,6 +156,18 @@ def test_a_channel_that_changes_nothing_scores_nothing(net):
     assert (scores["block.4"] > 0).sum() >= 10
     assert "block.3" not in scores  # its norm counts instead
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(("given", "sizes"), [({}, [32, 8]), ({"batch": 24}, [24, 16])])
+def test_scores_are_taken_from_as_many_samples_at_once_as_are_asked_for(given, sizes, net):
+    x, found = np.ones((40, 8, 8, 1), np.float32), []
+
+    def objective(model, samples, labels):
+        found.append(len(samples))
+        return cross_entropy(model(Tensor(samples)), labels)
+
+    channel_scores(GraphModel(net), x, np.arange(40) % 3, objective=objective, **given)
+    assert found == sizes
 
 
 def test_a_layer_that_is_read_beside_its_norm_counts_as_well():

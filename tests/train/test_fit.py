@@ -138,8 +138,9 @@ def test_history_is_drawn(tmp_path):
     _, silent = run(FitConfig(epochs=2), validate=None)
     assert plot_history(silent, tmp_path / "loss.svg").read_text().count("polyline") == 1
     scores = float("nan"), 0.5, float("nan"), 0.75
-    now_and_then = [Epoch(i, 4, 1.0, 0.1, score) for i, score in enumerate(scores, start=1)]
+    now_and_then = [Epoch(i, 9, 1.0, 0.1, score) for i, score in enumerate(scores, start=1)]
     text = plot_history(now_and_then, tmp_path / "some.svg").read_text()
+    assert ">4 epochs<" in text, "training may end early"
     step = (WIDTH - 2 * MARGIN) / 3
     ends = f"{MARGIN + step:.1f},{HEIGHT - MARGIN:.1f} {WIDTH - MARGIN:.1f},{MARGIN:.1f}"
     assert f'points="{ends}"' in text
