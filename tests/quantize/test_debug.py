@@ -203,11 +203,11 @@ def test_rescaled_channels_are_recognised(tmp_path):
     assert all(layer.accumulated_db > 25 for layer in report.layers)
 
 
-@pytest.mark.parametrize("outlier", [-64.0, 64.0])
-def test_a_range_that_one_value_set_is_told_by_how_far(outlier):
-    """On either side of what the other values are."""
+@pytest.mark.parametrize(("outlier", "high"), [(-64.0, 1), (64.0, 1), (-64.0, -0.5)])
+def test_a_range_that_one_value_set_is_told_by_how_far(outlier, high):
+    """On either side of what the other values are, be these all below zero."""
     rng, b = np.random.default_rng(0), Builder((1, 4))
-    x = rng.uniform(-1, 1, (500, 4)).astype(np.float32)
+    x = rng.uniform(-1, high, (500, 4)).astype(np.float32)
     w = b.constant(rng.uniform(-1, 1, (3, 4)).astype(np.float32))
     graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
     wide = np.concatenate([x, np.full((1, 4), outlier, np.float32)])

@@ -8,6 +8,7 @@ import pytest
 from tests.graphs import Builder
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, QParams, Value
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
@@ -96,6 +97,19 @@ def test_a_model_that_answers_zeros_has_no_outliers_and_no_error():
     assert all("times beyond" not in layer.cause for layer in found.values())
     assert {layer.cosine for layer in found.values()} == {1.0}
     assert report.samples == 10
+
+
+def test_channels_that_differ_are_no_cause_where_each_has_a_scale_and_one_input():
+    """The small taps of a depthwise layer, which alone are used, are less than half a step."""
+    b = Builder((1, 1, 2, 2))
+    taps = np.float32([[500, 1], [1.5, 0.003]]).reshape(1, 1, 2, 2)
+    y = b.op("depthwise_conv2d", ("x", b.constant(taps)), DepthwiseConv2dAttrs(padding="VALID"))
+    graph, x = b.graph(y), np.zeros((40, 1, 2, 2), np.float32)
+    x[:, 0, 1] = np.random.default_rng(0).normal(size=(40, 2))
+    report = debug_graphs(graph, quantize_graph(graph, x, QuantConfig()), {"x": x})
+    (layer,) = (layer for layer in report.layers if layer.name == y)
+    assert layer.weight_spread == 500
+    assert layer.cause == "rounded weights"
 
 
 def test_as_many_runs_are_looked_at_as_a_search_does():

@@ -36,6 +36,8 @@ CONFIGS = [
     replace(BEST, keep_float=("conv2d_0",)),
 ]
 
+CONVOLUTIONS = ("conv2d_0", "depthwise_conv2d_1", "conv2d_2", "depthwise_conv2d_3", "conv2d_4")
+
 
 def _samples(count=32):
     return np.random.default_rng(7).normal(size=(count, 8, 8, 3)).astype(np.float32)
@@ -84,6 +86,17 @@ def test_layers_that_keep_their_scheme_keep_their_rounded_weights(changed):
             QuantConfig(scheme=Scheme.INT16X8, keep_float=("conv2d_0",)),
             Scheme.INT16X8,
             {"conv2d_0": Scheme.FLOAT},
+        ),
+        # Most activations count where inputs are in float, and inputs where they are not.
+        (
+            QuantConfig(float_io=True, scheme_for=(("conv2d_2", Scheme.INT16X8),)),
+            Scheme.INT8,
+            {"conv2d_2": Scheme.INT16X8},
+        ),
+        (
+            QuantConfig(scheme_for=(("*conv2d_?", Scheme.INT16X8),)),
+            Scheme.INT8,
+            dict.fromkeys(CONVOLUTIONS, Scheme.INT16X8),
         ),
     ],
 )

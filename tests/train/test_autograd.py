@@ -289,6 +289,8 @@ def test_gradients_of_arrays_and_of_tensors_are_compared():
     assert refused.value.problem.startswith("the gradient of input 0 differs by up to ")
     with pytest.raises(GradientError, match="float32"):
         gradgradcheck(lambda x: x * x, [Tensor(np.ones(3, np.float32), requires_grad=True)])
+    with pytest.raises(GradientError, match="input 1 is float64, requires_grad=False"):
+        gradcheck(lambda x, y: x * y, [x, Tensor(np.ones(3))])
 
 
 def test_log_softmax():

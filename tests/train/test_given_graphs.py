@@ -13,10 +13,12 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.train import SGD, Tensor, cross_entropy
+from tinyrt.train import SGD, Tensor, cross_entropy, trace
 from tinyrt.train.channel_scores import channel_scores
 from tinyrt.train.graph_model import GraphModel
+from tinyrt.train.nn import Linear, Module
 from tinyrt.train.qat import QatConfig, QatModel, Scales
+from tinyrt.train.sequence import LSTM
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(8, 8, 8, 3)).astype(np.float32)
@@ -44,6 +46,21 @@ def scaled():
     y = b.op("add", (y, constant(4)), AddAttrs())
     y = b.op("mean", (y,), MeanAttrs((1, 2)))
     return b.graph(b.op("fully_connected", (y, constant(3, 4), constant(3)), FullyConnectedAttrs()))
+
+
+class Along(Module):
+    """An LSTM along the rows of an image."""
+
+    def __init__(self):
+        rng = np.random.default_rng(4)
+        self.lstm, self.head = LSTM(24, 4, rng=rng, whole=True), Linear(4, 3, rng=rng)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.reshape(x.shape[0], 8, 24)).mean(1))
+
+
+def recurrent():
+    return trace(Along(), (8, 8, 3))
 
 
 def frozen(graph):
@@ -84,7 +101,7 @@ def stepped(model, times=2):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("net", [small_cnn, normed, scaled])
+@pytest.mark.parametrize("net", [small_cnn, normed, scaled, recurrent])
 def test_training_leaves_the_graph_as_it_is(net, make):
     graph = net()
     before = bytes_of(graph)
