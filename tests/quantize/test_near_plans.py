@@ -93,6 +93,16 @@ def test_ops_whose_schemes_are_named_are_not_widened():
     assert steps(first, second) == []
 
 
+def test_a_tensor_is_widened_with_all_that_read_it_as_whichever_operand():
+    net = Net((1, 6, 6, 3))
+    first = net.conv("x")
+    second = net.conv(first)
+    total = net.add(second, first)
+    graph = net.graph(total)
+    found = raised(graph, lay_out(graph, QuantConfig()), {}, [(first,)], set(), WIDER)
+    assert {first, second, total} in [set(made) for _, made in found]
+
+
 @pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.WEIGHTS_INT8])
 @pytest.mark.parametrize("differ", [True, False])
 def test_layers_of_one_constant_have_weights_of_their_own_where_these_differ(scheme, differ):

@@ -22,6 +22,7 @@ from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, apply, no_grad, trace
 from tinyrt.train.fake_quant import (
     FAKE_QUANTIZE,
+    LearnedQuantizer,
     RangeQuantizer,
     Steps,
     fake_quantize_weights,
@@ -229,6 +230,16 @@ def test_limits_learn_from_clipping_alone():
     steps = Steps(np.array([1, 127, -128], np.int8), 0, learns_from_rounding=False)
     apply(FAKE_QUANTIZE, steps, x, scale).sum().backward()
     assert scale.grad == pytest.approx([(127 - 128) / np.sqrt(3 * 128)], rel=1e-5)
+
+
+@pytest.mark.parametrize("rounding", [True, False])
+def test_scales_of_activations_learn_from_what_is_asked(rounding):
+    """Nothing is clipped; rounded, 0.26 and 0.6 are 0.5."""
+    quantizer = LearnedQuantizer(QParams((0.5,), 0), learns_from_rounding=rounding)
+    x = Tensor(np.array([0.26, 0.6], np.float32))
+    quantizer.replace(x, quantizer.round(x)).sum().backward()
+    slope = (0.24 - 0.1) / np.sqrt(2 * 128) if rounding else 0
+    assert quantizer.log_scale.grad == pytest.approx([slope], rel=1e-4)
 
 
 def test_scales_of_weights_learn_from_clipping_alone_if_asked_to():
