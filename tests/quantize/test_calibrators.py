@@ -105,15 +105,6 @@ def test_a_percentile_keeps_its_share():
             QuantConfig(percentile=share)
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_a_percentile_keeps_a_side_of_which_it_may_cut_off_all(sign):
-    """A tensor that is hardly ever active is not taken for one that never is."""
-    x = np.zeros((1, 50_000), np.float32)
-    x[0, :2] = sign * 1e-6, sign * 3
-    found = _range(Calibrator.PERCENTILE, x, percentile=99)
-    assert 0 < max(sign * found.low, sign * found.high) < 0.01
-
-
 @pytest.mark.parametrize("calibrator", SINGLE)
 def test_zeros_count_in_shares_alone(calibrator):
     """They are exact in any range; but a share of all values has more where there are more."""
