@@ -351,10 +351,11 @@ def scales_of(bits, learned, by_channel, rng):
     return np.array(q.scales), layer.rounded(w, q)[1]
 
 
+@pytest.mark.parametrize("learned", [Scales.LSQ, Scales.PACT])
 @pytest.mark.parametrize(("bits", "greatest"), [(8, 127), (4, 7)])
-def test_learned_scales_start_at_twice_the_mean_over_a_root(bits, greatest, rng):
+def test_learned_scales_start_at_twice_the_mean_over_a_root(bits, greatest, learned, rng):
     """As learned step size has them, unless all weights lie within a lesser one."""
-    scales, _ = scales_of(bits, Scales.LSQ, False, rng)
+    scales, _ = scales_of(bits, learned, False, rng)
     usual = 2 * np.abs(WEIGHTS).mean() / np.sqrt(greatest)
     assert scales == pytest.approx([min(usual, 1.0 / greatest)], rel=1e-5)
 
