@@ -11,6 +11,7 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import Node
 from tinyrt.ops import OPS
+from tinyrt.ops.shared.batch import rebatch
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +48,15 @@ def test_every_engine_is_measured(path):
         assert 0 < r.latency_us.median <= r.latency_us.p90
         assert r.ratio == pytest.approx(r.latency_us.median / found[0].latency_us.median)
         assert min(r.cold_start_ms, r.samples_per_second, r.samples_per_second_one_thread) > 0
+
+
+def test_models_of_several_rows_are_measured(tmp_path):
+    """By all engines: a sample is what one inference takes."""
+    pytest.importorskip("ai_edge_litert", reason="package ai-edge-litert is not installed")
+    path = tmp_path / "rows.tflite"
+    save_tflite(rebatch(small_cnn(), 3), path)
+    for found in bench_model(path, seconds=0.01):
+        assert found.samples_per_second > 0
 
 
 @pytest.mark.whole

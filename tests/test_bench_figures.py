@@ -166,8 +166,8 @@ def test_backends_run_what_they_are_called(path):
         opened = engine.open(path)
         opened.allocate_tensors()
         assert opened.backend == backend
-        model = engine.run_batch(path, np.zeros((3, 8, 8, 3), np.float32), 1)
-        assert model().shape == (3, 5)
+        model = engine.run_batch(path, np.zeros((3, 2, 8, 8, 3), np.float32), 1)
+        assert model().shape == (6, 5)
         assert model.func.backend == backend
 
 
@@ -202,7 +202,7 @@ def test_samples_go_in_one_by_one_and_answers_come_in_their_order():
             return [{"index": 7}]
 
         def set_tensor(self, index, value):
-            assert (index, value.shape) == (3, (1, 2))
+            assert (index, value.shape) == (3, (2, 2))
             self.value = value
 
         def invoke(self):
@@ -212,5 +212,5 @@ def test_samples_go_in_one_by_one_and_answers_come_in_their_order():
             assert index == 7
             return self.answer
 
-    samples = np.arange(6).reshape(3, 2)
-    np.testing.assert_array_equal(np.concatenate(bench._loop(Twice(), samples)), 2 * samples)
+    samples = np.arange(12).reshape(3, 2, 2)
+    np.testing.assert_array_equal(bench._loop(Twice(), samples), 2 * samples)

@@ -85,7 +85,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """One runtime: how it opens a model, and how it runs a batch of samples on some threads."""
+    """One runtime: how it opens a model, and how it runs a batch of samples on some threads.
+
+    A sample is what one inference takes, of as many rows as the model has.
+    """
 
     name: str
     imports: str
@@ -142,10 +145,11 @@ def bench_model(
     if len(graph.fed) != 1:
         raise DataError(f"the model has {len(graph.fed)} inputs", expected="one input")
     (name,) = graph.fed
-    batch = random_inputs(graph, BATCH)[name]
+    rows = random_inputs(graph, BATCH)[name]
+    batch = rows.reshape(BATCH, -1, *rows.shape[1:])
     macs = sum(OPS[node.op].macs(node) for node in graph.bound())
     with error_context(file=str(path)):
-        times = _latencies(engines, str(path), batch[:1], seconds, progress)
+        times = _latencies(engines, str(path), batch[0], seconds, progress)
         medians = [float(np.median(t)) for t in times]
         all_cores, one_core = (
             _throughputs(engines, str(path), batch, threads) for threads in (cores(), 1)
@@ -215,7 +219,7 @@ def _tinyrt(backend: str) -> _Engine:
 
     def run_batch(path: str, batch: Array, threads: int) -> Callable[[], object]:
         model = Model(Interpreter(path).graph, backend=backend, num_threads=threads)
-        return partial(model, batch)
+        return partial(model, batch.reshape(-1, *batch.shape[2:]))
 
     return _Engine(
         f"tinyrt {backend}",
@@ -350,7 +354,7 @@ def _loop(interpreter: Any, samples: Array) -> list[Array]:
     output_index = interpreter.get_output_details()[0]["index"]
     outputs = []
     for sample in samples:
-        interpreter.set_tensor(input_index, sample[None])
+        interpreter.set_tensor(input_index, sample)
         interpreter.invoke()
         outputs.append(interpreter.get_tensor(output_index))
     return outputs
