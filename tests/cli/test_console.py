@@ -72,6 +72,18 @@ def test_a_signal_ends_a_command_by_its_number_and_later_as_before(number):
         signal.signal(number, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_is_ignored_stays_so(number):
+    """As nohup asks for."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with reporting(as_json=False):
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 def test_a_bar_says_how_far_the_work_has_come_and_goes(terminal):
     with progress_bar("measuring") as progress:
         progress(3, 12)

@@ -22,6 +22,14 @@ def test_costs_stand_beside_those_of_a_peer():
     ]
 
 
+def test_costs_of_a_peer_need_not_be_known_of_the_first_op():
+    shown = [line.split() for line in lines_of(emulation_tables.costs(COSTS[::-1]))]
+    assert shown[3:5] == [
+        ["1", "add", "0", "500", "25.00", "%", "-", "-", "-"],
+        ["0", "conv2d", "2,000", "1,500", "75.00", "%", "0.7500", "900", "1.67"],
+    ]
+
+
 def test_costs_without_a_peer():
     assert lines_of(emulation_tables.costs([OpCost(0, "conv2d", "n", 2000, 0, None)])) == [
         "",

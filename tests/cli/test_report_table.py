@@ -64,6 +64,14 @@ def both(model, core):
             ],
         ),
         (
+            (both(MODEL, ESTIMATED), both(JUDGED, TIMED)),
+            [
+                "model core right instructions cycles flash arena stack",
+                "digits cortex-m0 - 1,234,567 - - 512 -",
+                "digits cortex-m4 98.00 % 1,234,567 2,000,000 to 3,000,000 3,000 4,096 300",
+            ],
+        ),
+        (
             (both(JUDGED, TIMED),),
             [
                 "model core right instructions cycles flash arena stack",
@@ -71,7 +79,7 @@ def both(model, core):
             ],
         ),
     ],
-    ids=["no cycles", "no data", "both"],
+    ids=["no cycles", "no data", "both of the last", "both"],
 )
 def test_a_line_for_each_model_on_each_core(models, shown):
     found = Report("1.0", "balanced", models)
