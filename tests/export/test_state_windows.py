@@ -1,8 +1,9 @@
 """Which states lie as windows that move on in place, and which are copied as the model says."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from tinyrt.export import export_graph
@@ -28,20 +29,26 @@ class Window:
     is_output: bool = False
     other_reader: bool = False
     axis: int = 1
+    rows: str = "r"
+    cut_of: str = "w"
 
     def graph(self) -> Graph:
         state, rows, window = (
-            (self.batch, count, self.channels) for count in (4, self.new, 4 + self.new)
+            (self.batch, count, self.channels)
+            for count in (4, self.new, 4 + self.new * len(self.rows))
         )
         shapes = {"s": state, "x": rows, "r": rows, "w": window, "n": state, "y": rows, "z": state}
+        shapes |= {"v": window, "c": rows}
         values = {name: Value(name, DType.INT8, shape, Q) for name, shape in shapes.items()}
+        values["c"] = replace(values["c"], data=np.zeros(rows, np.int8))
         begin = self.new if self.begin is None else self.begin
         cut = SliceAttrs((0, begin, 0), state, (1, 1, 1))
-        joined = ("s", "r") if self.state_first else ("r", "s")
+        joined = ("s", *self.rows) if self.state_first else (*self.rows, "s")
         nodes = [
             Node("relu", "r", ("x",), ("r",), NoAttrs()),
             Node("concatenation", "w", joined, ("w",), ConcatenationAttrs(self.axis)),
-            Node("slice", "n", ("w",), ("n",), cut),
+            *([Node("relu", "v", ("w",), ("v",), NoAttrs())] if self.cut_of == "v" else []),
+            Node("slice", "n", (self.cut_of,), ("n",), cut),
             Node("relu", "y", ("x",), ("y",), NoAttrs()),
         ]
         outputs = ["y", "n", *(["w"] if self.is_output else [])]
@@ -65,6 +72,10 @@ STAYS = {
     "older rows": Window(begin=2),
     "a window that is an output": Window(is_output=True),
     "a state that others read": Window(other_reader=True),
+    "the same rows once more": Window(rows="s"),
+    "rows that are constant": Window(rows="c"),
+    "rows of several": Window(rows="rx"),
+    "the end of what is made of the window": Window(cut_of="v"),
 }
 
 
