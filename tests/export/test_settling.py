@@ -13,6 +13,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.svdf import SvdfAttrs
 
 Q = QParams((0.5,), 3)
 SHAPE = (1, 4)
@@ -76,6 +77,22 @@ def test_a_state_that_becomes_a_constant_is_written_at_the_end(tmp_path):
     for one in (graph, settled):
         assert Model(one, backend="reference")(zeros).reshape(-1).tolist() == [0, 3, 3]
     assert export_graph(graph, tmp_path / "out").directory.is_dir()
+
+
+@pytest.mark.parametrize("read_later", [False, True])
+def test_a_state_that_an_op_updates_in_place_is_copied_where_a_later_op_reads_it(read_later):
+    """The op reads and writes it at once, and so nothing before it needs a copy."""
+    shapes = {"x": (1, 4), "f": (2, 4), "t": (2, 3), "s": (1, 6), "y": (1, 2), "n": (1, 6)}
+    values = {name: Value(name, DType.FLOAT32, shape) for name, shape in shapes.items()}
+    values["z"] = replace(values["s"], name="z")
+    for name in "ft":
+        values[name] = replace(values[name], data=np.ones(shapes[name], np.float32))
+    svdf = Node("svdf", "y", ("x", "f", "t", "", "s"), ("y", "n"), SvdfAttrs())
+    nodes = (svdf, relu("s", "z")) if read_later else (relu("s", "z"), svdf)
+    outputs = ("y", "z", "n")
+    graph = verify(Graph("net", ("x", "s"), outputs, values, nodes, states=(("s", "n"),)))
+    copies = [node.outputs for node in settle(graph).nodes[2:]]
+    assert copies == ([("n",)] if read_later else [])
 
 
 def test_each_state_is_settled_for_itself():
