@@ -191,6 +191,21 @@ def test_a_plugin_is_built_once_for_each_emulator(tmp_path, cached):
     assert cached == [1, 1]
 
 
+@pytest.mark.parametrize("what", ["source", "compiler"])
+def test_a_plugin_is_built_anew_where_another_is_made_of_it(what, tmp_path, cached, monkeypatch):
+    program(tmp_path, "qemu-a", "exit 0")
+    program(tmp_path, "cc", "echo cc 1")
+    monkeypatch.setattr(plugin, "SOURCE", tmp_path / "edges.c")
+    plugin.SOURCE.write_text("counts")
+    first = plugin.plugin_for("qemu-a")
+    if what == "source":
+        plugin.SOURCE.write_text("counts more")
+    else:
+        program(tmp_path, "cc", "echo cc 2")
+    assert plugin.plugin_for("qemu-a") != first
+    assert cached == [1, 1]
+
+
 def test_a_plugin_is_built_for_the_interface_that_the_emulator_has(tmp_path, cached):
     body = """grep -q 'library for 3' "$TINYRT_CACHE"/qemu-plugin/* 2>/dev/null && exit 0
 case "$*" in *version) exit 0;; esac
@@ -215,7 +230,7 @@ def test_a_plugin_that_does_not_load_is_not_kept(tmp_path, cached, words):
 
 
 def test_the_emulator_s_option_names_files_whatever_their_commas(tmp_path):
-    library, counts = tmp_path / "a,b.so", tmp_path / "c.txt"
+    library, counts = tmp_path / "a,b.so", tmp_path / "c,d" / "e.txt"
     found = plugin.option(library, counts, ("mark", "1f"), ("mark", "20"))
-    path = str(library).replace(",", ",,")
-    assert found == ["-plugin", f"{path},out={counts},mark=1f,mark=20"]
+    path, out = (str(each).replace(",", ",,") for each in (library, counts))
+    assert found == ["-plugin", f"{path},out={out},mark=1f,mark=20"]
