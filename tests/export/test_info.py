@@ -140,6 +140,7 @@ def test_labels_are_those_of_an_output_with_as_many_classes(tmp_path):
     assert labels_of([four, twelve], outputs) == (twelve, 0)
     assert labels_of([twelve, twelve, four], outputs) == (four, 1)
     assert labels_of([("a",), ()], outputs) == ((), 0)
+    assert labels_of([("a",)], [replace(outputs[0], shape=())]) == ((), 0)
     assert labels_of([four], [replace(outputs[0], shape=()), outputs[1]]) == (four, 1)
 
 

@@ -149,6 +149,19 @@ Disassembly of section .kernels:
 """
 
 
+@pytest.mark.parametrize(
+    ("section", "is_model"),
+    [
+        *((".kernels", True), (".model_code", True), (".library", True)),
+        *((".harness", False), (".vectors", False)),
+    ],
+)
+def test_code_of_the_model_is_all_but_the_harness(section, is_model):
+    found = parse_listing(LISTING.replace(".kernels", section))
+    assert (len(found.code) == 7) is is_model
+    assert found.symbols.keys() == {"harness_call", "kernel"}
+
+
 def test_a_listing_is_read_with_its_conditions():
     found = parse_listing(LISTING)
     assert found.symbols == {"harness_call": 0x40, "kernel": 0x9A0}

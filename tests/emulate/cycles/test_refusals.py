@@ -141,6 +141,9 @@ def test_an_op_that_the_plugin_counts_otherwise_is_refused(tmp_path):
     with (tmp_path / COUNTS).open("a") as counts:  # the harness's own, behind those of the model
         counts.write("segment 50\nmemory 9 9 9 9 9\nedge 10 7 30 99\n" * 2)
     assert meter.of_ops(LISTING, tmp_path, ops, clock, 2) == found
+    counts = (tmp_path / COUNTS).read_text()  # and what ran before the clock did
+    (tmp_path / COUNTS).write_text("segment 50\nmemory 0 0 0 0 0\nedge 100 2 30 1\n" + counts)
+    assert meter.of_ops(LISTING, tmp_path, ops, clock, 2) == found
     again = meter.of_ops(LISTING, tmp_path, [7, 7], {7: 2000}, 2)
     assert again == {7: Cycles(4000, 4000)}
     for wrong in (991, 1009):
