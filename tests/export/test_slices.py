@@ -23,6 +23,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, export_graph, export_several, find_core, slices
 from tinyrt.export.slices import NOTHING, Slice, _fit, _overlaps, _too_long
 from tinyrt.memory import ArenaPlan
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -299,3 +300,11 @@ def test_an_output_lies_on_an_input_in_the_same_region_alone(at, region, view, o
         places, 200, 0, (), region_of={y: region, "whole": region}, views={y: view} if view else {}
     )
     assert _overlaps(node, plan) is overlaps
+
+
+@pytest.mark.parametrize(("at", "overlaps"), [(0, True), (24, True), (48, False)])
+def test_an_output_may_lie_on_either_input(at, overlaps):
+    b = Builder((1, 6), (1, 6))
+    y = b.op("add", ("x", "x1"), AddAttrs())
+    plan = ArenaPlan({"x": 0, "x1": 24, y: at}, 200, 0, ())
+    assert _overlaps(b.graph(y).bind(0), plan) is overlaps

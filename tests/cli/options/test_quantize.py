@@ -303,6 +303,14 @@ def test_a_budget_takes_the_best_preset_unless_one_is_named(
     assert given["config"] == preset
 
 
+def test_within_a_budget_a_model_is_opened_as_asked(made, tmp_path):
+    words = ("quantize", made.net, "-c", made.calib, "-o", tmp_path / "o", "--max-bytes", "9k")
+    which = ("tinyrt.api.quantize_within", words, "shapes", "sequence_lstm")
+    assert handed_on(*which) == [{}, False]
+    words += ("--shape", "x=1,3,5,6", "--sequence-lstm")
+    assert handed_on(which[0], words, *which[2:]) == [{"x": (1, 3, 5, 6)}, True]
+
+
 @shows("quantize", "max_bytes")
 def test_a_file_has_no_more_bytes_than_it_may(within):
     plain = within()["bytes"]

@@ -11,6 +11,7 @@ from tests.cli.shown import shows
 from tests.cli.tiny import STAGES, two_classes
 from tinyrt.cli import demo
 from tinyrt.errors import ToolError
+from tinyrt.train.recipes import stages
 from tinyrt.train.recipes.digits import SMALL_DIGITS
 
 pytestmark = pytest.mark.slow
@@ -43,6 +44,19 @@ def test_as_many_epochs_are_trained_as_asked(emulated, tmp_path):
     long = call_json("train", "tiny", "-o", tmp_path / "long", "--epochs", "4")
     assert long["variants"]
     assert models_in(tmp_path / "long")["tiny_qat.tflite"] != models_in(tmp_path)["tiny_qat.tflite"]
+
+
+def test_each_stage_has_as_many_epochs_as_asked(emulated, tmp_path, monkeypatch):
+    def train(recipe, **options):
+        asked.append(recipe)
+        raise ToolError("nothing is trained here")
+
+    asked = []
+    monkeypatch.setattr(stages, "train_float", train)
+    call("train", "tiny", "-o", tmp_path, "--epochs", "7", code=1)
+    (recipe,) = asked
+    each = (recipe.training, recipe.int8, recipe.int4, recipe.healing)
+    assert {stage.epochs for stage in each} == {7}
 
 
 @shows("train", "seed")

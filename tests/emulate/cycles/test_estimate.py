@@ -228,6 +228,24 @@ def test_the_dearest_block_has_all_that_may_come_before_it():
     assert estimate_without_edges(2, code, M4, Flash(3)).high == most + 3 * 5
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        *(("adds r0, #1", 0), ("ldr r0, [r1]", 1), ("str r0, [r1]", 1), ("push {r0, r1}", 2)),
+        *(("vldr s0, [r1]", 1), ("vstr s0, [r1]", 1)),
+    ],
+)
+def test_each_word_of_a_load_or_a_store_may_wait_and_may_lie_apart(line, words):
+    """So may both reads of the instruction; what is not aligned takes two more accesses."""
+    waits, code = Flash(3), code_of(line)
+    plain = estimate_without_edges(1, code, M4, Flash()).high
+    assert estimate_without_edges(1, code, M4, waits).high == plain + 3 * (2 + words)
+    for rule in ("unaligned_load", "unaligned_store"):
+        odd = with_rules(M4, **{rule: (0.0, 100.0)})
+        more = estimate_without_edges(1, code, odd, Flash()).high - plain
+        assert more == (2 * 99 if words else 0)
+
+
 def test_bounds_without_edges_hold_for_every_way_through(monkeypatch):
     lines = ["movs r0, #9", "ldr r2, [r1]", "str r2, [r1, #4]", "bne 102", "pop {r4, pc}"]
     code = code_of(*lines)
