@@ -60,6 +60,20 @@ def test_a_few_more_tasks_are_under_way_than_there_are_workers(count, slots):
     assert Cluster("samples", client).slots == slots
 
 
+def test_workers_that_came_are_counted_after_a_while(monkeypatch):
+    """A look is asked of the scheduler: it is not taken each time."""
+    client, now, there = Client(), [100.0], [1]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(workers, "time", clock)
+    client.scheduler_info = lambda **_: {"workers": dict.fromkeys(range(there[0]))}
+    crew, found = Cluster("samples", client), []
+    for later in (0, 0, workers.LOOK_S, 0.1):
+        now[0] += later
+        found.append(crew.slots)
+        there[0] = 3
+    assert found == [2, 2, 2, 4]
+
+
 class Waiting(Future):
     """Done once it is told an answer."""
 
