@@ -85,6 +85,8 @@ def test_tables(table, tmp_path):
     assert arrays["x"].shape == (6, 2, 1)
     assert arrays["x"][1, :, 0].tolist() == [-1, -2]
     assert said["left_out"] == [f"{table / 'a.csv'}: rows 4 to 5, of 2 classes"]
+    arrays, _ = made(tmp_path, table, *options, "--columns", "y, x")
+    assert arrays["x"][0].tolist() == [[0, 0], [-1, 1]]
     nameless = ("dataset", table, "-o", tmp_path / "n.npz", "--window", "2", "--columns", "")
     assert "0 columns are called ''" in call(*nameless, code=1).stderr
 
