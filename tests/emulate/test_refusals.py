@@ -124,10 +124,11 @@ def test_a_tool_that_fails_has_its_last_words():
     assert "oops" in text
 
 
-def test_a_model_that_does_not_fit_its_board_lacks_bytes():
-    board = next(iter(BOARDS.values()))
-    message = "ld: region `RAM' overflowed by 512 bytes"
+@pytest.mark.parametrize(("memory", "most"), [("RAM", "16,384"), ("FLASH", "262,144")])
+def test_a_model_that_does_not_fit_its_board_lacks_bytes(memory, most):
+    board = BOARDS["microbit"]
+    message = f"ld: region `{memory}' overflowed by 512 bytes"
     command = ["sh", "-c", f'echo "{message.replace("`", chr(92) + "`")}" >&2; exit 1']
     text = refused(lambda: link_for(command, board), ToolError)
-    for part in [board.name, "lacks 512 bytes of RAM", f"at most {board.ram_bytes:,} bytes"]:
+    for part in ["board microbit", f"lacks 512 bytes of {memory}", f"at most {most} bytes"]:
         assert part in text
