@@ -12,9 +12,34 @@ import serial
 from tests.board.test_validate import Made
 from tests.export.models import dense
 from tinyrt.board import SerialLine
-from tinyrt.board.emulated import EmulatedLine
+from tinyrt.board.emulated import EmulatedLine, emulated_port
 from tinyrt.board.line import MAX_READ
 from tinyrt.errors import ToolError
+
+BOOTED = [
+    (40, None, "qemu-system-arm -M mps2-an386 -icount"),
+    (40, "mps2-an500", "qemu-system-arm -M mps2-an500 -icount"),
+    (40, "musca-a", "qemu-system-arm -M musca-a -icount"),
+    (243, None, "qemu-system-riscv32 -M virt -bios none -icount"),
+]
+"""Processor of a firmware, machine that is asked for -> the emulator and what it is told first."""
+
+
+@pytest.mark.parametrize(("processor", "machine", "command"), BOOTED)
+def test_a_firmware_boots_as_its_machine_takes_it(
+    processor, machine, command, tmp_path, monkeypatch
+):
+    emulator, told = tmp_path / command.split()[0], ""
+    emulator.write_text('#!/bin/sh\necho "${0##*/} $*"\nsleep 20\n')
+    emulator.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    elf = tmp_path / "a.elf"
+    elf.write_bytes(b"\x7fELF\x01\x01" + bytes(12) + processor.to_bytes(2, "little"))
+    with emulated_port(elf, machine) as line:
+        while not told.endswith("\n"):
+            told += line.read().decode()
+    assert told.startswith(f"{command} shift=0 ")
+    assert told.endswith(f"-kernel {elf}\n")
 
 
 def test_an_emulated_line_that_is_silent_gives_nothing_and_has_not_ended(tmp_path):
