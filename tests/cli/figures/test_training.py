@@ -7,6 +7,7 @@ from tests.cli.calls import call, call_json
 from tests.cli.figures.compare import assert_fields
 from tests.cli.tiny import STAGES, two_classes
 from tests.convert.onnx_build import OnnxModel
+from tests.memory.nets import random_net, widened
 from tests.train.pipeline.made import learned
 from tinyrt.api import inspect_model
 from tinyrt.cli import demo
@@ -112,13 +113,18 @@ def test_convert(hop, made, tmp_path):
     }
     assert_fields(call_json("convert", made.int8, "-o", out), expected)
     m = OnnxModel()
-    model = m.save(tmp_path, m.op("Conv", m.input(1, 2, 12), m.weights(3, 2, 5)))
+    first = m.op("Conv", m.input(1, 2, 12), m.weights(3, 2, 5))
+    model = m.save(tmp_path, m.op("Conv", first, m.weights(2, 3, 3)))
     whole = call_json("convert", model, "-o", out)["inputs"]["x"]
     stream = ("--stream", str(whole.index(12)), "--hop", str(hop))
     found = call_json("convert", model, "-o", out, *stream)
     assert found["inputs"]["x"] == [hop if n == 12 else n for n in whole]
-    # Of the five rows that each output needs, four are not new: two channels of four bytes.
-    assert found["state_bytes"] == 4 * 2 * 4
+    # Of the five rows that each output needs, four are not new: two channels of four bytes. Then
+    # two of three rows of three channels.
+    assert found["state_bytes"] == 4 * 2 * 4 + 2 * 3 * 4
+    save_tflite(widened(random_net(3)), tmp_path / "wide.tflite")
+    wide = call_json("convert", tmp_path / "wide.tflite", "-o", out)
+    assert wide["integer_ops"] == wide["ops"] > 1
 
 
 def test_qat(tmp_path):
