@@ -211,6 +211,48 @@ def test_what_an_earlier_change_refers_to_is_renamed_after_it_alone():
     assert len(steps) == 2
 
 
+def test_nothing_is_renamed_to_what_goes_in_the_same_step():
+    """One op goes; what reads another op is to read the one that went."""
+    b = Builder((1, 4))
+    gone, first = b.op("abs", ("x",)), b.op("relu", ("x",))
+    graph = b.graph(b.op("exp", (first,)), b.op("tanh", (gone,)))
+
+    def apply(graph, node):
+        new = gone if node.op == "relu" and graph.has_value(gone) else "x"
+        return Patch(remove=(node,), rename={node.outputs[0]: new})
+
+    steps = []
+    after = rewrite(graph, [Rule("both", ("relu", "abs"), apply)], lambda g: steps.append(g) or g)
+    assert [node.inputs for node in check_order(after).nodes] == [("x",), ("x",)]
+    assert len(steps) == 2
+
+
+@pytest.mark.parametrize("order", [("relu", "tanh", "abs"), ("abs", "tanh", "relu")])
+def test_each_change_is_held_against_all_before_it(order):
+    """One reads a value that another changes; one between them has to do with neither."""
+    b = Builder((1, 4))
+    for op in order:
+        b.op(op, ("x",))
+    c = b.constant(np.zeros(1, np.float32))
+    graph = b.graph(*(node.outputs[0] for node in b.nodes[:3]))
+    graph = replace(graph, outputs=(*graph.outputs, c))
+    one = Value.constant(c, np.ones(1, np.float32))
+
+    def apply(graph, node):
+        if node.op == "relu":
+            graph.value(c)
+        is_known = node.op == "abs"
+        new = replace(node, op={"relu": "exp", "tanh": "sin", "abs": "neg"}[node.op])
+        return Patch(remove=(node,), add=(new,), values=(one,) if is_known else ())
+
+    steps = []
+    rewrite(graph, [Rule("each", order, apply)], lambda g: steps.append(g) or g)
+    first, second = ([node.op for node in graph.nodes] for graph in steps)
+    made = {"relu": "exp", "tanh": "sin", "abs": "neg"}
+    assert first == [made[order[0]], "sin", order[2]]
+    assert second == [made[op] for op in order]
+
+
 def test_refusals_that_an_application_overtook_are_not_shown():
     log = RewriteLog(
         [("one", "a")], {("one", "a"): "early", ("one", "b"): "late", ("two", "a"): "other"}
@@ -247,12 +289,10 @@ def test_patches_are_counted_up_to_the_limit(limit):
 def test_asking_and_changing_cost_work_and_constants_are_held():
     b = Builder((1, 4))
     graph = b.graph(*(b.op("relu", ("x",)) for _ in range(2)))
-    data = np.zeros(100, np.uint8)
+    constants = tuple(Value.constant(name, np.zeros(100, np.uint8)) for name in ("b", "c"))
 
     def change(graph, node):
-        return Patch(
-            remove=(node,), add=(replace(node, op="exp"),), values=(Value.constant("c", data),)
-        )
+        return Patch(remove=(node,), add=(replace(node, op="exp"),), values=constants)
 
     rule = Rule("change", ("relu",), change)
     look = Rule("look", ("relu",), lambda graph, node: None)
@@ -264,8 +304,8 @@ def test_asking_and_changing_cost_work_and_constants_are_held():
         assert budget.work_used == 4 * ASK + 2 * PASS
     with limited() as budget:
         rewrite(graph, [rule], check_order)
-        assert budget.memory_used == 100
-    with limited(memory=99), pytest.raises(BudgetError, match="the constant 'c'"):
+        assert budget.memory_used == 200
+    with limited(memory=199), pytest.raises(BudgetError, match="the constant 'c'"):
         rewrite(graph, [rule], check_order)
     with limited(work=ASK), pytest.raises(BudgetError, match="the pass 'look'"):
         rewrite(graph, [look], check_order)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import Builder, small_cnn
+from tests.graphs import Builder, lstm_net, small_cnn
 from tests.ops.quantised import graph_of
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams, Stage, Value, dump
@@ -140,9 +140,9 @@ def test_a_state_keeps_its_parameters_and_each_port_is_of_one_state():
             verify(graph)
 
 
-def test_every_input_and_result_has_a_place_once_planned():
-    graph = small_cnn()
-    names = {"x", *(node.outputs[0] for node in graph.nodes)}
+@pytest.mark.parametrize("graph", [small_cnn(), lstm_net()])
+def test_every_input_and_result_has_a_place_once_planned(graph):
+    names = {"x", *(name for node in graph.nodes for name in node.outputs)}
     verify(graph, Stage.PLANNED, placed=names)
     for name in sorted(names):
         with pytest.raises(VerifyError, match="no place in the arena") as refused:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.graphs import small_cnn
+from tests.graphs import lstm_net, small_cnn
 from tests.ops.quantised import constant, f32, graph_of, s8, value
 from tests.refusals_plugin import raises_of
 from tinyrt.errors import VerifyError
@@ -17,7 +17,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
-NET = small_cnn()
+NET, LSTM = small_cnn(), lstm_net()
 FIRST = NET.nodes[0]
 
 
@@ -151,6 +151,15 @@ BROKEN = {
             op=CONV,
             tensor="'conv2d_0' f32[1,8,8,9]",
             expected="f32[1,8,8,8]",
+        ),
+    ),
+    "another shape of a later output": (
+        replace(LSTM, values=LSTM.values | {"cell": replace(LSTM.value("cell"), shape=(1, 5))}),
+        says(
+            "output is f32[1,6,4], f32[1,4], f32[1,5]",
+            op="unidirectional_sequence_lstm 'lstm'",
+            tensor="'all' f32[1,6,4]",
+            expected="f32[1,6,4], f32[1,4], f32[1,4]",
         ),
     ),
     "another dtype": (
