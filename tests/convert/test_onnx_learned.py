@@ -206,6 +206,14 @@ REFUSED = {
         lambda m: classified(m, m.input(1, 5)),
         *(ModelFormatError, "'coefficients' has 12 numbers", "onnx.checker"),
     ),
+    "no weights": (
+        lambda m: m.op("LinearRegressor", m.input(1, 4), domain=DOMAIN, intercepts=[0.5]),
+        *(ModelFormatError, "'coefficients' has 0 numbers", "onnx.checker"),
+    ),
+    "no scale": (
+        lambda m: m.op("Scaler", m.input(1, 4), domain=DOMAIN, offset=[1.0]),
+        *(ModelFormatError, "'scale' has 0 numbers", "onnx.checker"),
+    ),
     "an image": (
         lambda m: m.op("Scaler", m.input(1, 2, 2), domain=DOMAIN, offset=[0.0], scale=[1.0]),
         *(UnsupportedError, "Scaler of f32[1,2,2]", "reshape the input"),

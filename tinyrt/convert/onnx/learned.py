@@ -33,14 +33,18 @@ def _features(call: Call) -> Value:
     return x if x.dtype is DType.FLOAT32 else call.emit("cast", x, name=f"{call.result}.real")
 
 
+OPTIONAL = ("intercepts", "offset")
+"""Attributes that are zeros where a file has none."""
+
+
 def _floats(call: Call, name: str, *sizes: int) -> Array:
-    """A list of numbers of one of the lengths; zeros where it is absent.
+    """A list of numbers of one of the lengths.
 
     Raises:
-        ModelFormatError: it has another length.
+        ModelFormatError: it is absent, and not optional, or has another length.
 
     """
-    numbers = call.node.get_floats(name) or (0.0,) * sizes[0]
+    numbers = call.node.get_floats(name) or (0.0,) * (sizes[0] if name in OPTIONAL else 0)
     if len(numbers) not in sizes:
         raise ModelFormatError(
             f"attribute '{name}' has {len(numbers)} numbers",
