@@ -190,6 +190,10 @@ def _attended(b: Expansion, parts: Sequence[str], sizes: Sequence[int], bias: st
         sizes: the size of a query, and how many queries and keys there are.
         bias: what is added to scores; may be empty.
 
+    Raises:
+        ModelFormatError: the heads do not part the query.
+        UnsupportedError: which keys come before a query is not defined.
+
     """
     node = b.node
     count, (size, queries, keys) = node.get_int("num_heads", 0), sizes
@@ -201,7 +205,13 @@ def _attended(b: Expansion, parts: Sequence[str], sizes: Sequence[int], bias: st
     scores = b.op("Mul", (b.op("MatMul", (q, turned)), b.number(scale)))
     scores = b.op("Add", (scores, bias)) if bias else scores
     if node.get_int("unidirectional", 0):
-        later = np.triu(np.full((queries, keys), np.finfo(np.float32).min), 1 + keys - queries)
+        if queries != keys:
+            raise UnsupportedError(
+                f"unidirectional {node.op} of {queries} queries and {keys} keys",
+                expected="as many: runtimes differ in which keys come before a query",
+                hint="export the model with a bias on its scores in place of unidirectional",
+            )
+        later = np.triu(np.full((queries, keys), np.finfo(np.float32).min), 1)
         scores = b.op("Add", (scores, b.constant(later.astype(np.float32))))
     mixed = b.op("MatMul", (b.op("Softmax", (scores,), axis=-1), v))
     joined = b.op("Transpose", (mixed,), perm=[0, 2, 1, 3])
