@@ -65,8 +65,13 @@ CHAINS: dict[str, Chain] = {
     "CumSum": lambda m: m.op("CumSum", m.weights(4), m.const(0, I64), exclusive=1, reverse=1),
     "Trilu": lambda m: m.op("Trilu", m.weights(2, 4), m.const(1, I64)),
     "Trilu of the main diagonal": lambda m: m.op("Trilu", m.weights(2, 4)),
+    "Trilu of several": lambda m: m.op("Trilu", m.weights(1, 1, 2, 4)),
     "the lower part": lambda m: m.op("Trilu", m.weights(2, 4), upper=0),
     "Split": lambda m: m.op("Split", m.weights(8), m.ints(4, 4), outputs=2),
+    "parts of other sizes": lambda m: m.op(
+        "Split", m.weights(2, 6), m.ints(4, 2), axis=1, outputs=2
+    ),
+    "sums down the columns": lambda m: m.op("CumSum", m.weights(2, 4), m.const(-2, I64)),
     "Not": lambda m: chain(m, "Not", bools(m)[0]),
     "Where": lambda m: m.op("Where", bools(m)[0], m.weights(4), m.weights(4)),
     "Constant": lambda m: m.op("Constant", value_floats=[1.0, 2.0, 3.0, 4.0]),
@@ -77,6 +82,10 @@ CHAINS: dict[str, Chain] = {
     "Expand": lambda m: m.op("Expand", m.weights(2, 1), m.ints(1, 4)),
     "Tile": lambda m: m.op("Tile", m.weights(2), m.ints(2)),
     "Gather": lambda m: m.op("Gather", m.weights(3, 4), m.const(-1, I64), axis=0),
+    "Gather of columns": lambda m: m.op("Gather", m.weights(4, 4), m.const(1, I64), axis=-1),
+    "GatherElements along rows": lambda m: m.op(
+        "GatherElements", m.weights(2, 4), m.const([[0, -1, 1, 0]] * 2, I64), axis=1
+    ),
     "GatherElements": lambda m: m.op(
         "GatherElements", m.weights(3, 4), m.const([[0, -1, 2, -3]], I64), axis=0
     ),
