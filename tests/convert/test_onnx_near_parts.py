@@ -171,6 +171,7 @@ def test_samples_may_come_first(op, given, tmp_path):
         assert_close(state, wanted.swapaxes(0, 1))
 
 
+REGION = (0.0, 0.0, 0.1, 0.2, 1.0, 1.0, 0.8, 0.9)
 RESIZED = {
     "channels": lambda m: linear(m, (1, 2, 4, 3), [1, 2, 2, 2]),
     "as many places, elsewhere": lambda m: linear(m, (1, 2, 4, 4), [1, 1, 1.2, 1.2]),
@@ -179,6 +180,15 @@ RESIZED = {
     "one axis that shrinks, and one that grows": lambda m: linear(
         at(m, 18), (1, 2, 4, 6), [1, 1, 1.5, 0.5], antialias=1
     ),
+    **{
+        f"a region of as many rows, {mode}": lambda m, mode=mode: m.op(
+            "Resize",
+            *(m.input(1, 2, 4, 6), m.const(REGION), "", m.ints(1, 2, 4, 3)),
+            mode=mode,
+            coordinate_transformation_mode="tf_crop_and_resize",
+        )
+        for mode in ("nearest", "linear")
+    },
     "as many places of one axis": lambda m: linear(m, (1, 2, 4, 4), [1, 1, 1.2, 1], mode="cubic"),
 }
 

@@ -112,6 +112,15 @@ def test_what_lies_outside_of_the_image_is_a_number(mode, first, last, tmp_path)
     assert_equal(m, resized(m, mode, "tf_crop_and_resize", **attrs), tmp_path)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_sizes_that_keep_the_aspect_scale_all_sides_alike(mode, policy, tmp_path):
+    m = OnnxModel(18)
+    attrs = {"axes": [2, 3], "keep_aspect_ratio_policy": policy, "nearest_mode": "floor"}
+    y = m.op("Resize", m.input(*SHAPE), "", "", m.ints(13, 17), mode=mode, **attrs)
+    assert_equal(m, y, tmp_path)
+
+
 @pytest.mark.parametrize(("op", "opset"), [("Resize", 10), ("Upsample", 9)])
 @pytest.mark.parametrize("scale", [0.6, 0.5, 1.7, 2])
 def test_old_models_round_up_where_they_shrink(op, opset, scale, tmp_path):
