@@ -120,6 +120,26 @@ def test_ops_that_there_are_not(op, tmp_path):
     assert MISSING[op] in error.hint
 
 
+LEARNED, MICROSOFT = "ai.onnx.ml", "com.microsoft"
+TOGETHER = [
+    ([("FeatureVectorizer", LEARNED), ("TreeEnsembleRegressor", LEARNED)], "a small network"),
+    ([("Det", ""), ("QAttention", MICROSOFT)], "quantise the model in QDQ form"),
+    ([("AffineGrid", ""), ("GridSample", "")], "sample with Resize"),
+    ([("GridSample", ""), ("NonZero", "")], "export the part before them"),
+]
+"""Ops and their domains -> what the advice on all of them says."""
+
+
+@pytest.mark.parametrize(("ops", "says"), TOGETHER)
+@pytest.mark.parametrize("order", [1, -1])
+def test_several_ops_that_there_are_not(ops, says, order, tmp_path):
+    m = OnnxModel(18)
+    y = m.input(3, 3)
+    for op, domain in ops[::order]:
+        y = m.op(op, y, domain=domain)
+    assert says in refused(m.save(tmp_path, y), UnsupportedError).hint
+
+
 def test_advice_is_on_ops_that_there_are_not():
     assert not OTHERS.keys() & IMPORTERS.keys()
     assert all(defs.has(op) for op in OTHERS)

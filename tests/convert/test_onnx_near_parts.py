@@ -175,6 +175,7 @@ REGION = (0.0, 0.0, 0.1, 0.2, 1.0, 1.0, 0.8, 0.9)
 RESIZED = {
     "channels": lambda m: linear(m, (1, 2, 4, 3), [1, 2, 2, 2]),
     "as many places, elsewhere": lambda m: linear(m, (1, 2, 4, 4), [1, 1, 1.2, 1.2]),
+    "samples": lambda m: linear(m, (2, 1, 4, 3), [2, 1, 2, 2]),
     "a row": lambda m: linear(m, (4,), [1.5]),
     "columns of rows": lambda m: linear(m, (3, 4), [1, 1.5]),
     "one axis that shrinks, and one that grows": lambda m: linear(
