@@ -5,7 +5,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from tinyrt.convert.onnx.grid import Dequantized, Grid, tensor_params, weight_params
+from tinyrt.convert.onnx.grid import (
+    Dequantized,
+    Grid,
+    grid_of,
+    tensor_params,
+    turned,
+    weight_params,
+)
 from tinyrt.ir import QParams
 
 
@@ -43,6 +50,14 @@ def test_weights_have_parameters_where_their_scales_go_along_the_output_channels
     weights = Dequantized.of(np.ones((2, 2), np.float32), of)
     assert weight_params(weights, channels=1, axis=3) == q
     assert weight_params(np.ones((2, 2), np.float32), channels=1, axis=3) is None
+
+
+@pytest.mark.parametrize("perm", [(1, 2, 0), (2, 0, 1), (0, 2, 1)])
+def test_scales_go_along_with_the_dimension_that_they_belong_to(perm):
+    numbers = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    found = turned(Dequantized.of(numbers, grid([0.5, 0.25, 2.0], [0] * 3, axis=1)), perm)
+    np.testing.assert_array_equal(found, numbers.transpose(perm))
+    assert found.shape[grid_of(found).axis] == 3
 
 
 TWO = grid([0.5, 0.25], [1, 2], axis=0)

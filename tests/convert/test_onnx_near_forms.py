@@ -283,6 +283,16 @@ def test_no_axes_that_are_resized_are_all_that_there_are(tmp_path):
     np.testing.assert_array_equal(found, feeds["x"])
 
 
+@pytest.mark.parametrize(("scales", "kept"), [(0.5, (0.5,)), ([0.5, 0.25], None)])
+def test_weights_in_groups_keep_the_one_scale_that_they_have(scales, kept, tmp_path):
+    m = OnnxModel()
+    attrs = {} if kept else {"axis": 1}
+    graph = read_onnx(m.save(tmp_path, in_groups(m, scales, **attrs)))
+    (layer,) = (node for node in graph.bound() if node.op == "transpose_conv")
+    q = layer.input(1).q
+    assert kept == (q and q.scales)
+
+
 @pytest.mark.parametrize("kind", [I8, U8])
 @pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("has_zero_point", [False, True])
