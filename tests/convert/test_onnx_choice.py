@@ -8,6 +8,7 @@ from tests.convert.onnx_build import OnnxModel, assert_close, expected
 from tinyrt.api import open_model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.interpreter.model import Model
+from tinyrt.ops.shared.evaluate import evaluate
 
 SHAPE = (1, 4)
 OUTER = np.array([[1, -2, 3, -4]], np.float32)
@@ -102,3 +103,13 @@ def test_a_branch_around_a_branch(tmp_path):
     ]
     two = numpy_helper.from_array(np.float32(2), "two")
     assert_either_way(model_of(tmp_path, body(nodes, "t", constants=[two]), computed("Neg", "e")))
+
+
+def test_a_branch_may_answer_what_lies_around_it(tmp_path):
+    m = OnnxModel()
+    around = m.op("Exp", m.input(*SHAPE))
+    y = m.op("If", m.const(True, bool), then_branch=body([], around), else_branch=THEN)
+    graph = read_onnx(m.save(tmp_path, m.op("Neg", y)))
+    x = np.arange(4, dtype=np.float32).reshape(SHAPE)
+    (found,) = evaluate(graph, {"x": x}).values()
+    assert_close(found, -np.exp(x))

@@ -58,6 +58,10 @@ REFUSED = {
         "MultiHeadAttention of [(1, 3, 8), (1, 2, 5, 4), (1, 5, 8)]",
         lambda m: attention(m, keys=(1, 2, 5, 4)),
     ),
+    "keys of earlier runs": (
+        "MultiHeadAttention with the input 'past'",
+        lambda m: attention(m, "", "", "", m.input(1, 2, 4, 4, name="past")),
+    ),
     "fewer queries than keys, of which some are to come": (
         "unidirectional MultiHeadAttention of 3 queries and 5 keys",
         lambda m: attention(m, unidirectional=1),

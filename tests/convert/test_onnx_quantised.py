@@ -162,6 +162,15 @@ QLINEAR = {
     ),
     "QLinearLeakyRelu": _qlinear("QLinearLeakyRelu", alpha=0.125),
     "QLinearAveragePool": _qlinear("QLinearAveragePool", kernel_shape=[2, 2], strides=[2, 2]),
+    "QLinearAveragePool with its border": _qlinear(
+        "QLinearAveragePool", kernel_shape=[3, 3], pads=[1, 0, 1, 2], count_include_pad=1
+    ),
+    "QLinearAveragePool beyond the end": _qlinear(
+        "QLinearAveragePool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1
+    ),
+    "QLinearAveragePool to the same size": _qlinear(
+        "QLinearAveragePool", kernel_shape=[3, 2], auto_pad="SAME_UPPER"
+    ),
     "QLinearGlobalAveragePool": _qlinear("QLinearGlobalAveragePool"),
     "QLinearSoftmax": lambda m, x, a, y: m.op(
         "QLinearSoftmax", x, *a, *scalar(m, 1 / 256, 0), domain="com.microsoft", axis=3, opset=13
