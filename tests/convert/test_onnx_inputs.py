@@ -199,9 +199,9 @@ def test_truth_values_may_be_inputs(tmp_path):
     assert_close(Model(graph).run(feeds)[graph.outputs[0]], expected(path, feeds)[0])
 
 
-def an_image(m: OnnxModel, *readers: str, dtype: int = KIND.UINT8) -> str:
+def an_image(m: OnnxModel, *readers: str) -> str:
     """An image of bytes, turned, and what reads it."""
-    turned = m.op("Transpose", m.input(1, 4, 5, 3, dtype=dtype), perm=[0, 3, 1, 2])
+    turned = m.op("Transpose", m.input(1, 4, 5, 3, dtype=KIND.UINT8), perm=[0, 3, 1, 2])
     results = [m.op(reader, turned, to=1) if reader == "Cast" else None for reader in readers]
     if "DequantizeLinear" in readers:
         results.append(m.op("DequantizeLinear", turned, m.const(0.1), m.const(3, np.uint8)))
@@ -213,14 +213,13 @@ def an_image(m: OnnxModel, *readers: str, dtype: int = KIND.UINT8) -> str:
     return m.op("Mul", y, m.const(1 / 255))
 
 
-@pytest.mark.parametrize("kind", ["UINT8", "INT8"])
 @pytest.mark.parametrize("readers", [("Cast",), ("Cast", "Shape")])
-def test_bytes_that_are_cast_are_numbers(readers, kind, tmp_path):
+def test_bytes_that_are_cast_are_numbers(readers, tmp_path):
     m = OnnxModel()
-    path = m.save(tmp_path, an_image(m, *readers, dtype=KIND.DataType.Value(kind)))
+    path = m.save(tmp_path, an_image(m, *readers))
     graph = open_model(path, keep_layout=True)
-    assert graph.value("x").dtype is DType[kind]
-    x = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(kind.lower())
+    assert graph.value("x").dtype is DType.UINT8
+    x = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.uint8)
     assert_close(Model(graph)(x), expected(path, {"x": x})[0])
 
 

@@ -140,8 +140,9 @@ def test_a_state_keeps_its_parameters_and_each_port_is_of_one_state():
             verify(graph)
 
 
-@pytest.mark.parametrize("graph", [small_cnn(), lstm_net()])
-def test_every_input_and_result_has_a_place_once_planned(graph):
+@pytest.mark.parametrize("build", [small_cnn, lstm_net])
+def test_every_input_and_result_has_a_place_once_planned(build):
+    graph = build()
     names = {"x", *(name for node in graph.nodes for name in node.outputs)}
     verify(graph, Stage.PLANNED, placed=names)
     for name in sorted(names):
