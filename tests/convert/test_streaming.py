@@ -153,6 +153,20 @@ def rows_and_columns(b, x):
     return b.op("add", (rows, b.op("transpose", (rows,), TransposeAttrs((0, 2, 1, 3)))), AddAttrs())
 
 
+def beside_means(b, x):
+    """As many features as rows, less the mean of each row: the means lie along the features."""
+    w = b.constant(RNG.normal(size=(9, 3)).astype(np.float32))
+    rows = mean((2,), False)(b, x)
+    rows = b.op("fully_connected", (rows, w), FullyConnectedAttrs(keep_num_dims=True))
+    return b.op("sub", (rows, mean((2,), False)(b, rows)), AddAttrs())
+
+
+def in_more_dimensions(b, x):
+    """Rows, and a constant that has another dimension in front."""
+    rows = b.op("reshape", (x,), ReshapeAttrs((9, 6)))
+    return constant(1, 1, 6)(b, rows)
+
+
 def without_rows(b, x):
     """Rows of all samples, one below the other."""
     flat = b.op("reshape", (x,), ReshapeAttrs((1, 9, 6)))
@@ -210,6 +224,8 @@ WHOLE = {
     ),
     "rows as samples": over_time(without_rows),
     "rows and columns": over_time(rows_and_columns),
+    "features as many as rows": over_time(beside_means),
+    "rows in more dimensions": over_time(in_more_dimensions),
     "shares of rows": over_time(shares_of_rows),
     "joined in time": over_time(joined(-3)),
     "the greatest of rows": over_time(greatest(1)),

@@ -69,10 +69,14 @@ def rule_of(node: BoundNode) -> Rule | None:
 
 
 def _elementwise(node: BoundNode, x: Track) -> Streamed | None:
-    """Row by row, as long as no constant differs from row to row."""
+    """Row by row, where no constant differs from row to row and time is one dimension of all."""
     rank = len(node.output.shape)
     for value in node.inputs:
-        if value is not None and value.is_constant:
+        if value is None:
+            continue
+        if not value.is_constant and len(value.shape) != rank:
+            return None
+        if value.is_constant:
             axis = x.axis - (rank - len(value.shape))
             if axis >= 0 and value.shape[axis] != 1:
                 return None
