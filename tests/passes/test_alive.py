@@ -30,6 +30,8 @@ def test_a_reshape_shares_the_bytes_of_what_it_reads():
     b = net.op("reshape", (net.op("reshape", (a,), ReshapeAttrs((8,))),), ReshapeAttrs((4, 2)))
     graph = net.graph(net.op("abs", (b,)))
     assert most_alive(graph, graph.nodes) == 2 * 32
+    graph = net.graph(net.op("abs", (b,)), net.op("neg", (b,)))
+    assert most_alive(graph, graph.nodes) == 3 * 32
 
 
 def test_a_reshape_keeps_what_it_reads_alive():

@@ -80,6 +80,16 @@ MISSES = {
         lambda net: net.op("tanh", (net.mul(net.mul("x", 1e30), 1e30),)),
         "the constants together overflow",
     ),
+    "one constant of a row overflows": Miss(
+        "merge_constants",
+        (ROW,),
+        lambda net: net.op(
+            "mul",
+            (net.mul("x", 1e30), net.constant(np.array([1, 2, 1e30, 4], np.float32))),
+            MulAttrs(),
+        ),
+        "the constants together overflow",
+    ),
     "a power of more dimensions": Miss(
         "write_out_power",
         (ROW,),
