@@ -103,6 +103,9 @@ NEAR = {
     "from another number": with_number(WRITTEN, "maximum", [-2]),
     "up to another number": with_number(WRITTEN, "minimum", [1]),
     "of another size": with_number(WRITTEN, "mul", [-4]),
+    "of another size in one dimension": with_number(
+        places_from_front(PICKS["parts"]), "mul", [-3, -4]
+    ),
     "numbers of their own": with_number(WRITTEN, "mul", [-3] * 12),
     "a sum with others": changed(WRITTEN, "add", inputs=("y0/mul", "y0/mul")),
     "the other extremum": changed(WRITTEN, "maximum", op="minimum"),
