@@ -44,6 +44,15 @@ def test_indices_lie_in_every_table_that_they_pick_from(tables, rows):
     assert set(x.reshape(-1).tolist()) == set(range(rows))
 
 
+def test_indices_lie_in_their_own_sample_s_table():
+    x = Value("x", DType.INT32, (4, 30))
+    tables = Value.constant("tables", np.zeros((4, 3, 2), np.float32))
+    y = Value("y", DType.FLOAT32, (4, 30, 2))
+    node = Node("embedding", "y", ("tables", "x"), ("y",), EmbeddingAttrs(batch_dims=1))
+    graph = verify(Graph("net", ("x",), ("y",), {v.name: v for v in (x, tables, y)}, (node,)))
+    assert set(random_inputs(graph, 5)["x"].reshape(-1).tolist()) == {0, 1, 2}
+
+
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
 def test_indices_of_no_table_are_few(dtype):
     (x,) = random_inputs(picking(dtype), 20).values()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import DType, Graph
+from tinyrt.ops.embedding import EmbeddingAttrs
 
 
 def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -33,5 +34,6 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, NDArra
 
 def _rows_of(graph: Graph, name: str) -> int:
     """How many rows the tables have that an input's indices pick from."""
-    tables = [graph.value(n.inputs[0]) for n in graph.consumers(name) if n.op == "embedding"]
-    return min((table.shape[0] for table in tables), default=2)
+    readers = [node for node in graph.consumers(name) if node.op == "embedding"]
+    sizes = [graph.value(n.inputs[0]).shape[n.attrs_as(EmbeddingAttrs).batch_dims] for n in readers]
+    return min(sizes, default=2)
