@@ -78,11 +78,10 @@ def computed_weights():
     return model(*tensors, op=dense, inputs=["x", "w"])
 
 
-def begun_with_ones():
+def begun_with(first):
     call = Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1})
-    ones = T("k", (3,), data=np.ones(3, np.float32))
     fill = [HANDLE, Op("ASSIGN_VARIABLE", ["h", "k"], [])]
-    return variable(call, subgraphs=[Subgraph([T("h", (1,), "RESOURCE"), ones], fill, [], [])])
+    return variable(call, subgraphs=[Subgraph([T("h", (1,), "RESOURCE"), first], fill, [], [])])
 
 
 def pooled():
@@ -168,8 +167,12 @@ BROKEN = {
         ["what to pad with", "'x' f32[2,3]", "a constant scalar"],
     ),
     "begun with ones": (
-        begun_with_ones(),
+        begun_with(T("k", (3,), data=np.ones(3, np.float32))),
         ["CALL_ONCE runs more", "'k' f32[3]", "variables that begin as zeros"],
+    ),
+    "begun below 0": (
+        begun_with(T("k", (3,), "INT8", np.zeros(3, np.int8), 0.5, 3)),
+        ["CALL_ONCE runs more", "'k' s8[3]", "variables that begin as zeros"],
     ),
     "computed weights": (
         computed_weights(),
