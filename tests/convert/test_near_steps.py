@@ -9,14 +9,16 @@ from tests.ops.quantised import constant, f32, graph_of, node_of, s8, s16
 from tinyrt.convert.channels.layers import is_layer
 from tinyrt.convert.channels.links import with_fewer
 from tinyrt.convert.channels.lost import Lost, still_lost
-from tinyrt.convert.channels.reasons import is_told
+from tinyrt.convert.channels.reasons import is_told, reason
 from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.onnx.call import Builder
 from tinyrt.convert.pointwise import PointwiseRegions, gather_islands
+from tinyrt.convert.values.interval import Bounds
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -159,6 +161,20 @@ def test_layers_whose_weights_or_bias_are_computed_hand_channels_on(place):
         inputs[place] = replace(inputs[place], data=None)
     node = node_of("fully_connected", FullyConnectedAttrs(), inputs, [f32(2, 3)])
     assert is_told(node) is is_layer(node) is (place is None)
+
+
+def test_two_channels_of_one_input_go_for_its_reason():
+    x, y = f32(1, 1, 1, 2), f32(1, 1, 1, 4)
+    w = Value.constant("w", np.ones((1, 1, 1, 4), np.float32))
+    node = node_of("depthwise_conv2d", DepthwiseConv2dAttrs(), [x, w], [y])
+    bounds = {
+        node.input(0).name: Bounds(np.array([1.0, 1.0]), np.array([1.0, 2.0])),
+        node.output.name: Bounds(np.zeros(4), np.zeros(4)),
+    }
+    assert reason(node, np.zeros(4, np.bool_), bounds) == (
+        "4 of 4 channels go: 0-1: always 0, all that they read is constant; "
+        "2-3: always 0, no sum leaves the clamp"
+    )
 
 
 LAYERS = {

@@ -138,6 +138,15 @@ def test_a_channel_that_only_weights_of_zero_read_goes():
     assert log.reasons == {(CUT_CHANNELS, y): want}
 
 
+def test_a_tensor_that_cannot_fill_kernels_keeps_no_more_than_it_needs():
+    net = net_of()
+    w = dense_weights(net, (7, 1, 1, 3), (2,))
+    y = net.op("conv2d", ("x", w, net.bias(7, 600)), Conv2dAttrs(), Q)
+    after, _ = cut(net.graph(head(net, y)))
+    assert after.value(y).shape[-1] == 6
+    assert after.value(after.nodes[0].inputs[1]).shape == (6, 1, 1, 3)
+
+
 def test_a_channel_behind_constants_and_one_within_its_clamp_go_by_their_reasons():
     net = net_of()
     y = stem(net, QParams((0.05,), -128))
@@ -289,6 +298,20 @@ def test_a_bias_without_room_keeps_the_channels_and_says_so():
     assert log.refused == {(CUT_CHANNELS, z): "its bias has no room for what constant channels add"}
 
 
+def test_a_bias_needs_no_room_for_channels_that_go():
+    net = net_of()
+    y = stem(net, Q)
+    w = net.constant(np.ones((8, 1, 1, 8), np.int8))
+    net.values[w] = replace(net.values[w], q=QParams((0.02,)))
+    full = net.constant(np.array([0] * 4 + [-(2**31)] * 4, np.int32))
+    z = net.op("conv2d", (y, w, full), Conv2dAttrs(), QParams((0.002,), 0))
+    read = dense_weights(net, (4, 1, 1, 8), range(4, 8), axis=3)
+    graph = net.graph(net.op("conv2d", (z, read), Conv2dAttrs(), QParams((0.5,), 0)))
+    after, log = cut(graph)
+    assert [after.value(name).shape[-1] for name in (y, z)] == [4, 4]
+    assert not log.refused
+
+
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32])
 def test_a_bias_has_room_for_all_numbers_of_its_type(dtype):
     if dtype is DType.FLOAT32:
@@ -308,6 +331,7 @@ def test_a_bias_has_room_for_all_numbers_of_its_type(dtype):
         assert not fits(node, most.astype(np.int64) + 1)
     if dtype is DType.FLOAT32:
         assert not fits(node, np.nextafter(most.astype(np.float64), np.inf))
+        assert not fits(node, np.nextafter(least.astype(np.float64), -np.inf))
 
 
 def test_float_layers_lose_channels_without_weights():
