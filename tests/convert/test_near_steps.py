@@ -99,6 +99,23 @@ def island(source, before="dequantize", after=DType.INT8, others=()):
     return Graph("island", inputs, ("y", *others), {v.name: v for v in values}, tuple(nodes))
 
 
+def read_by_another(graph):
+    """The island, whose sizes another op reads."""
+    more = Node("neg", "n3", ("size",), ("z",), NoAttrs())
+    z = replace(graph.value("size"), name="z")
+    graph = replace(graph, outputs=("y", "z"), values={**graph.values, "z": z})
+    return replace(graph, nodes=(*graph.nodes, more))
+
+
+def with_a_step_more(graph):
+    """The island, whose bytes are of what another op makes of the sizes."""
+    *nodes, last = graph.nodes
+    more = Node("neg", "n3", ("size",), ("less",), NoAttrs())
+    less = replace(graph.value("size"), name="less")
+    nodes = (*nodes, more, replace(last, inputs=("less",)))
+    return replace(graph, values={**graph.values, "less": less}, nodes=nodes)
+
+
 ISLANDS = {
     "bytes": (island(s8(*SHAPE)), ["pointwise"]),
     "floats that are an answer, too": (
@@ -106,6 +123,12 @@ ISLANDS = {
         ["dequantize", "pointwise"],
     ),
     "sizes that are an answer, too": (island(s8(*SHAPE), others=("size",)), None),
+    "sizes that others read, too": (read_by_another(island(s8(*SHAPE))), None),
+    "two steps": (with_a_step_more(island(s8(*SHAPE))), ["pointwise"]),
+    "two steps, the first an answer, too": (
+        with_a_step_more(island(s8(*SHAPE), others=("size",))),
+        None,
+    ),
     "words": (island(s16(*SHAPE)), None),
     "words as the answer": (island(s8(*SHAPE), after=DType.INT16), None),
     "constants": (island(constant(DType.INT8, *SHAPE)), None),

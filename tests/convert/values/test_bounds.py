@@ -269,6 +269,23 @@ def test_numbers_that_places_pick_are_those_of_the_table():
     assert (found.low.tolist(), found.high.tolist()) == ([3, 3], [9, 9])
 
 
+def test_a_constant_for_each_channel_bounds_each():
+    q = QParams((0.5,))
+    x, least = Value("x", DType.INT8, (3, 2), q), Value.constant("c", np.array([9, -7], np.int8), q)
+    node = of_op(Case("maximum", NoAttrs(), ((3, 2), (2,))), [x, least], q)
+    found = found_of(node, -128, 127)
+    assert (found.low.tolist(), found.high.tolist()) == ([9, -7], [127, 127])
+
+
+def test_what_is_chosen_from_has_bounds_where_a_number_stands_beside_rows():
+    x = Value("x", DType.BOOL, (2, 2))
+    number = Value.constant("number", np.array([5], np.int32))
+    rows = Value.constant("rows", np.array([[1, 2], [9, 4]], np.int32))
+    node = of_op(Case("select_v2", NoAttrs(), ((2, 2), (1,), (2, 2))), [x, number, rows], None)
+    found = found_of(node, 0, 1)
+    assert (found.low.tolist(), found.high.tolist()) == ([1, 2], [9, 5])
+
+
 def test_a_slope_below_0_has_its_least_between():
     x = Value("x", DType.FLOAT32, (1, 2))
     node = of_op(Case("leaky_relu", LeakyReluAttrs(-1.0), ((1, 2),)), [x], None)
