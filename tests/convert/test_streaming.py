@@ -207,6 +207,7 @@ NEWEST = {
 WHOLE = {
     "a constant per row": over_time(constant(9, 1, 1)),
     "a border in time": over_time(padded((0, 0), (2, 0), (0, 0), (0, 0))),
+    "a border in time, behind": over_time(padded((0, 0), (0, 2), (0, 0), (0, 0))),
     "an average over time": over_time(mean((1,), True)),
     "every second row": over_time(cut(0, 5, 2)),
     "without a dimension": over_time(cut(1, 6, 1, (2,), 1)),
