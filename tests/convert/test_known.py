@@ -102,6 +102,28 @@ def test_a_function_that_changes_something_or_is_asked_for_stays(change):
     assert apply_known(graph, KNOWN_PASSES) is graph
 
 
+def bounded(net: IntegerNet | Builder, *most: int) -> str:
+    """The input from 0 on, up to a number for each channel."""
+    if isinstance(net, IntegerNet):
+        return net.op("minimum", (net.op("maximum", ("x", numbers(net, -20))), numbers(net, *most)))
+    limits = [net.constant(np.array(limit, np.float32)) for limit in ([0], most)]
+    return net.op("minimum", (net.op("maximum", ("x", limits[0])), limits[1]))
+
+
+def test_a_clamp_of_some_channels_stays():
+    net = net_of()
+    alone = net.op("relu6", (bounded(net, 50, 100, 127, 100),), q=WIDE)
+    graph = net.graph(net.op("abs", (alone,)))
+    assert apply_known(graph, KNOWN_PASSES) is graph
+    net = net_of()
+    y = bounded(net, 0, 127, 0, 0)
+    graph = net.graph(net.op("add", (y, y), AddAttrs("RELU6"), QParams((0.1,), -20)))
+    assert apply_known(graph, KNOWN_PASSES) is graph
+    b = Builder((2, 4))
+    graph = b.graph(b.op("abs", (b.op("relu6", (bounded(b, 1, 6, 9, 2),)),)))
+    assert apply_known(graph, KNOWN_PASSES) is graph
+
+
 def test_an_extremum_that_repeats_or_is_a_constant_stays():
     net = net_of()
     high, low = numbers(net, 50), numbers(net, 40, 41, 42, 43)
