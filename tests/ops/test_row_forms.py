@@ -39,6 +39,11 @@ def join(axis, *inputs, y):
     return ("concatenation", ConcatenationAttrs(axis), inputs, [s8(*y)])
 
 
+def average(out, **attrs):
+    """The mean of windows as large as the image."""
+    return ("average_pool2d", Pool2dAttrs(IMAGE[1:3], **attrs), [s8(*IMAGE)], [s8(1, *out, 2)])
+
+
 def border(x, y, value=0.0):
     return ("pad", PadAttrs(BORDER, value), [x], [y])
 
@@ -50,6 +55,7 @@ ROWS = {
     "a row for all rows": pair(s8(*IMAGE), s8(*ROW)),
     "a join of channels": join(3, s8(*IMAGE), s8(*IMAGE), y=(1, 4, 5, 4)),
     "an average": ("mean", MeanAttrs((1, 2), True), [s8(*IMAGE)], [s8(1, 1, 1, 2)]),
+    "an average under one window": average((1, 1)),
     "a border": border(s8(*IMAGE, zp=3), s8(1, 6, 7, 2, zp=3)),
     "a border of int16": border(s16(*IMAGE), s16(1, 6, 7, 2)),
 }
@@ -65,6 +71,8 @@ WHOLE = {
     "a join with a constant": join(3, s8(*IMAGE), along(*IMAGE), y=(1, 4, 5, 4)),
     "a join of two images": join(3, s8(*TWO), s8(*TWO), y=(2, 4, 5, 4)),
     "an average of two images": ("mean", MeanAttrs((1, 2), True), [s8(*TWO)], [s8(2, 1, 1, 2)]),
+    "averages as large as the image": average(IMAGE[1:3], padding="SAME"),
+    "an average that is rounded as on uint8": average((1, 1), legacy=True),
     "a border of two images": border(s8(*TWO), s8(2, 6, 7, 2)),
     "running sums of rows": ("cumsum", CumsumAttrs(2), [s8(*IMAGE)], [s8(*IMAGE, scale=2.0)]),
     "a comparison": ("less", NoAttrs(), [s8(*IMAGE), s8(*IMAGE)], [flags(*IMAGE)]),

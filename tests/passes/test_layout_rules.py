@@ -9,6 +9,7 @@ from tinyrt.convert.passes.layouts import layouts
 from tinyrt.convert.passes.merge_through import parts_of
 from tinyrt.convert.passes.quantizers import HOIST_TO_INPUT
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.mean import MeanAttrs
 
@@ -35,10 +36,11 @@ def test_what_a_mean_leaves_is_moved_behind_what_goes():
 
 
 LAYERS = {
-    "pixels": (1, (1, 1), True),
-    "windows": (3, (1, 1), False),
-    "every second row": (1, (2, 1), False),
-    "every second column": (1, (1, 2), False),
+    "pixels": ((1, 1), (1, 1), True),
+    "parts of columns": ((3, 1), (1, 1), False),
+    "parts of rows": ((1, 3), (1, 1), False),
+    "every second row": ((1, 1), (2, 1), False),
+    "every second column": ((1, 1), (1, 2), False),
 }
 
 
@@ -46,7 +48,7 @@ LAYERS = {
 def test_convolutions_of_single_pixels_take_rows_and_columns_in_any_order(name):
     size, stride, does = LAYERS[name]
     net = Net((1, 6, 6, 3))
-    y = net.conv("x", 4, size, stride=stride)
+    y = net.op("conv2d", ("x", net.random(4, *size, 3)), Conv2dAttrs(stride))
     graph, turned = net.graph(y), (0, 2, 1, 3)
     expected = {"x": turned, y: turned} if does else None
     assert layouts(graph, graph.nodes[0], "x", turned) == expected

@@ -313,6 +313,12 @@ MISSES = {
         lambda net: window(net, net.add("x", -0.5), 4, 1, 3),
         "is not in its border of zeros",
     ),
+    "a sum in front of a border behind": Miss(
+        "fold_before",
+        (IMAGE,),
+        lambda net: window(net, net.add("x", -0.5), 4, 1, 2),
+        "is not in its border of zeros",
+    ),
     "a sum in front of a border of rows": Miss(
         "fold_before",
         (IMAGE,),

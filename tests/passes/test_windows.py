@@ -185,6 +185,12 @@ def rows_cut(net: Net) -> str:
     return net.transpose(attended(net, heads_of(net, tokens)), BACK)
 
 
+def rows_backwards(net: Net) -> str:
+    back = SliceAttrs((0, 19, 0), (4, 20, 8), (1, -1, 1))
+    tokens = net.op("slice", (windows_of(net, "x"),), back)
+    return net.transpose(attended(net, heads_of(net, tokens)), BACK)
+
+
 def channels_moved(net: Net) -> str:
     turned = net.reshape(net.transpose("x", (0, 3, 1, 2)), 4, 20, 8)
     return net.transpose(attended(net, heads_of(net, turned)), BACK)
@@ -239,6 +245,7 @@ MISSES = {
     "short lines": Miss(HEADS_FIRST, (IMAGE,), many_windows, "such short lines"),
     "rows of others": Miss(BEHIND, (IMAGE,), other_rows, "rows of others"),
     "some rows": Miss(BEHIND, (IMAGE,), rows_cut),
+    "rows backwards": Miss(BEHIND, (IMAGE,), rows_backwards),
     "channels that move": Miss(BEHIND, (IMAGE,), channels_moved),
     "no layer": Miss(BEHIND, (IMAGE,), no_layer),
     "a bias by token": Miss(BEHIND, (IMAGE,), by_token),
