@@ -118,6 +118,13 @@ def test_a_model_that_keeps_state_has_its_own_number_of_samples():
         rebatch(graph, 3)
 
 
+def test_every_input_has_a_row_for_each_sample():
+    net = Builder((2, 3), (1, 3))
+    graph = net.graph(net.op("add", ("x", "x1"), AddAttrs()))
+    with pytest.raises(ShapeError, match="no batch axis of size 2"):
+        rebatch(graph, 6)
+
+
 def test_a_model_without_inputs_is_one_sample():
     value = Value.constant("c", TABLE)
     assert batch_of(Graph("none", (), ("c",), {"c": value}, ())) == 1

@@ -80,6 +80,9 @@ MISSES = {
         lambda net: net.op("tanh", (net.mul(net.mul("x", 1e30), 1e30),)),
         "the constants together overflow",
     ),
+    "a choice between equal factors": Miss(
+        "choose_factor", ((1, 4, 4, 3),), lambda net: net.mul("x", chosen(net, compared(net), 1, 1))
+    ),
     "one constant of a row overflows": Miss(
         "merge_constants",
         (ROW,),

@@ -138,6 +138,15 @@ MISSES = {
         ),
         "its constant is not one per channel",
     ),
+    "a layer of one pixel in groups": Miss(
+        "conv_as_dense",
+        ((1, 6),),
+        lambda net: net.reshape(
+            net.op("conv2d", (net.reshape("x", 1, 1, 1, 6), net.random(4, 1, 1, 3)), Conv2dAttrs()),
+            1,
+            4,
+        ),
+    ),
     "a layer of one pixel whose windows reach beyond it": Miss(
         "conv_as_dense",
         ((1, 3),),

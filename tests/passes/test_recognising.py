@@ -182,6 +182,16 @@ def test_quotient_of_a_root():
     assert sorted(ops(graph)) == ["add", "exp", "mul", "rsqrt", "rsqrt"]
 
 
+def test_an_inverse_of_a_root_is_clamped_as_before():
+    net = Formula((2, 5))
+    positive = net.add(net.op("exp", ("x",)), 0.001)
+    quotient = (net.number(2.0), net.op("sqrt", (positive,)))
+    one = (net.number(1.0), *quotient[1:])
+    y, z = (net.op("div", pair, DivAttrs("RELU_N1_TO_1")) for pair in (quotient, one))
+    graph, _ = apply(net.graph(y, z), DIVIDE_BY_ROOT, REMOVE_DEAD)
+    assert sorted(ops(graph)) == ["add", "exp", "mul", "mul", "rsqrt", "rsqrt"]
+
+
 def test_quotient_of_a_constant():
     net = Formula((2, 5))
     graph, _ = apply(net.graph(net.div("x", net.random(5))), DIVIDE_BY_CONSTANT)

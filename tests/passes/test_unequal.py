@@ -313,6 +313,14 @@ MISSES = {
         lambda net: window(net, net.add("x", -0.5), 4, 1, 3),
         "is not in its border of zeros",
     ),
+    "picked rows, each turned": Miss(
+        "merge_gathers",
+        (ROW,),
+        lambda net: net.op(
+            "slice", (picked(net, "x", 1, 0, axis=0),), SliceAttrs((0, 3), (2, 4), (1, -1))
+        ),
+        "along the axis",
+    ),
     "a sum in front of a border behind": Miss(
         "fold_before",
         (IMAGE,),
