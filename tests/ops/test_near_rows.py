@@ -8,8 +8,9 @@ import pytest
 from tests.ops.quantised import constant, f32, graph_of, node_of, s8, s16
 from tinyrt.budget import Budget
 from tinyrt.errors import VerifyError
-from tinyrt.ir import DType, QParams
+from tinyrt.ir import DType, Graph, Node, QParams
 from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -237,6 +238,17 @@ def test_weights_that_are_an_output_are_widened_where_the_model_runs(is_output):
     assert [n.op for n in wide.nodes] == ["dequantize" if is_output else "abs"]
     if not is_output:
         np.testing.assert_array_equal(wide.value("y").data, np.full((2, 3), 0.5))
+
+
+def test_all_weights_that_are_widened_are_counted():
+    stored = [constant(DType.INT8, 2, n, scale=0.5) for n in (1, 3)]
+    values = {f"w{i}": replace(value, name=f"w{i}") for i, value in enumerate(stored)}
+    values |= {f"y{i}": replace(f32(*v.shape), name=f"y{i}") for i, v in enumerate(stored)}
+    values["z"] = replace(f32(2, 3), name="z")
+    nodes = [Node("dequantize", f"y{i}", (f"w{i}",), (f"y{i}",), NoAttrs()) for i in (0, 1)]
+    nodes.append(Node("add", "z", ("y0", "y1"), ("z",), AddAttrs()))
+    _, nbytes = widen_weights(Graph("two", (), ("z",), values, tuple(nodes)), Budget())
+    assert nbytes == 4 * 2 * (1 + 3)
 
 
 def test_a_constant_without_a_scale_is_no_number():
