@@ -139,6 +139,13 @@ def test_rows_of_a_depthwise_layer_are_repeated(
     assert made.node.attrs.dilation == (1, dilation[1])
 
 
+@pytest.mark.parametrize(("step", "op"), [(7, "depthwise_conv2d"), (8, "conv2d")])
+def test_rows_between_taps_may_make_four_times_as_many(step, op):
+    attrs = DepthwiseConv2dAttrs((1, 1), "SAME", (step, 1))
+    ops, _ = rewritten("depthwise_conv2d", attrs, (1, 9, 5, 4), wide((1, 2, 1, 4), [0]))
+    assert ops[-1] == op
+
+
 @pytest.mark.parametrize(
     ("weights", "least"),
     [
