@@ -129,6 +129,18 @@ def test_a_shape_is_proposed_for_every_input_that_lacks_one(tmp_path):
     assert refused.value.hint.endswith("FIXED.tflite --shape a=1,16000 --shape c=1,16000")
 
 
+def test_a_shape_of_one_input_is_none_of_the_other(tmp_path):
+    tensors = [T(n, (1, 1), signature=(1, -1)) for n in ("a", "b", "y")]
+    path = saved(
+        tmp_path,
+        build(Subgraph(tensors, [Op("ADD", ["a", "b"], ["y"], "AddOptions")], ["a", "b"], ["y"])),
+    )
+    with pytest.raises(ShapeError, match="input 'b' has an open dimension") as caught:
+        open_model(path, shapes={"a": (1, 5)})
+    assert "--shape b=" in caught.value.hint
+    assert "--shape a=" not in caught.value.hint
+
+
 def test_shapes_that_do_not_fit_are_refused(tmp_path):
     path = saved(tmp_path, image_model())
     for shape in ((1, 7, 5, 4), (1, 7, 5), (2, 7, 5, 3), (1, 0, 5, 3)):
