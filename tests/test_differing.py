@@ -1,10 +1,13 @@
 """Expressions that nothing told from a neighbour are named; code that notes computes as before."""
 
 import builtins
+from types import SimpleNamespace
 
+import execnet
 import numpy as np
 import pytest
 
+from tools import differing
 from tools.differing.places import Places
 from tools.differing.rewriting import NOTED, code_of
 
@@ -208,3 +211,24 @@ def arrays(x):
     assert whole.tolist() == [[1.0, 2.0]]
     assert greatest.tolist() == [1.0, 2.0]
     assert untold(places) == ["floor: np.floor(x)"]
+
+
+def test_what_processes_saw_is_joined(monkeypatch):
+    """One has seen an equal pair, another has not; a third one crashed."""
+    joined = Places()
+    for pairs in ([(1, 2)], [(1, 2), (3, 3)], None):
+        node = SimpleNamespace(config=SimpleNamespace(workeroutput={}))
+        if pairs is not None:
+            own = Places()
+            for owner, name in ((differing, "PLACES"), (builtins, NOTED)):
+                monkeypatch.setattr(owner, name, own, raising=False)
+            source = "def less(a, b):\n    return a < b\n\ndef more(a):\n    return a > 3"
+            _, noting = both(own, source)
+            for pair in pairs:
+                noting["less"](*pair)
+            differing.pytest_sessionfinish(node)
+            node.workeroutput = execnet.loads(execnet.dumps(node.config.workeroutput))
+        monkeypatch.setattr(differing, "PLACES", joined)
+        differing.pytest_testnodedown(node)
+    assert untold(joined) == ["limit 1: a > 3"]
+    differing.pytest_sessionfinish(SimpleNamespace(config=SimpleNamespace()))
