@@ -79,7 +79,7 @@ REFUSED = {
     "the option window is 8193": {"window": 8193},
     "the option step is 481": {"step": 481},
     "the option step is 0": {"step": 0},
-    "the option fft is 479": {"fft": 479},
+    "the option fft is 400": {"fft": 400},
     "the option fft is 60": {"fft": 60, "window": 40, "step": 1},
     "the option fft is 16385": {"fft": 16385},
     "the option fft is 486": {"fft": 486},

@@ -153,7 +153,7 @@ REFUSED = {
     "the option window is 2049": {"window": 2_049},
     "the option step is 129": {"step": 129},
     "the option step is 0": {"step": 0},
-    "the option fft is 127": {"fft": 127},
+    "the option fft is 120": {"fft": 120},
     "the option fft is 12": {"window": 4, "step": 4, "fft": 12},
     "the option fft is 270": {"fft": 270},
     "the option fft is 16385": {"fft": 16_385},

@@ -130,6 +130,15 @@ def frames_cost(pixels, channels, resize):
     return [f"{sum(step_costs(camera, core).values()):,}" for core in CONSTANTS]
 
 
+@pytest.mark.parametrize("core", sorted(VECTORS))
+def test_a_vector_costs_as_much_whether_it_is_full_or_not(core):
+    four, *more = (
+        normalize_costs(rows, 3, "features", core)["means and deviations"] for rows in (4, 5, 6, 7)
+    )
+    assert more == [more[0]] * 3
+    assert more[0] > four
+
+
 def test_groups_that_there_are_not():
     with pytest.raises(DataError, match="the option normalize is 'rows'"):
         normalize_costs(3, 4, "rows", "cortex-m4")

@@ -302,7 +302,10 @@ def test_answers_are_raw_where_any_input_is(raw):
     b.values = {n: replace(v, dtype=DType.INT8, q=qs[n]) for n, v in b.values.items()}
     real = {n: np.array([[7.0, -9.0]], np.float32) for n in b.inputs}
     stored = {"x": np.array([[14, -18]], np.int8), "x1": np.array([[32, -32]], np.int8)}
-    (found,) = Model(b.graph(y)).run(real | {n: stored[n] for n in raw}).values()
+    net, given = Model(b.graph(y)), real | {n: stored[n] for n in raw}
+    for name, array in net.stored_inputs(given).items():
+        np.testing.assert_array_equal(array, stored[name], strict=True)
+    (found,) = net.run(given).values()
     want = np.array([[6, -10]], np.int8) if raw else np.array([[14, -18]], np.float32)
     np.testing.assert_array_equal(found, want, strict=True)
 
