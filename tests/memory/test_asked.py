@@ -42,6 +42,7 @@ BY_ROWS = [
     ({"options": memories(480), "enough": 390}, 384, [(1, 3)]),
     ({"options": memories(64, None)}, 532, []),
     ({"options": memories(64, 400)}, 396, [(1, 3)]),
+    ({"options": memories(208, 200)}, 384, [(1, 3)]),
 ]
 """Options, the arena's bytes, and the segments."""
 

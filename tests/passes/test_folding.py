@@ -60,6 +60,14 @@ def test_batch_norm_stays_behind_a_clamp():
     assert "fused RELU" in refusal(graph, FOLD_BATCHNORM)
 
 
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+def test_a_factor_stays_behind_a_clamp(activation):
+    net = Net((1, 6, 5, 3))
+    y = net.conv("x", activation="RELU")
+    graph = net.graph(net.op("mul", (y, net.random(net.channels(y))), MulAttrs(activation)))
+    assert "fused RELU" in refusal(graph, FOLD_AFFINE)
+
+
 def test_batch_norm_that_nothing_takes_becomes_product_and_sum():
     net = Net((1, 6, 5, 3))
     graph, _ = apply(net.graph(net.batch_norm("x")), FOLD_BATCHNORM, SPLIT_BATCHNORM)

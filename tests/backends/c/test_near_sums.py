@@ -9,7 +9,7 @@ from tests.backends.c.test_mve_costs import depthwise
 from tests.backends.c.test_packing import DSP, requant
 from tests.backends.c.test_relu import layer_of
 from tests.backends.c.test_winograd import block_of
-from tests.ops.quantised import constant, f32, node_of, s8, s16, weights
+from tests.ops.quantised import constant, f32, node_of, s8, s16, value, weights
 from tinyrt.backends.c.blocks.relu import LEAST_SHIFT, PER_QUAD, either, relu_scales
 from tinyrt.backends.c.choice import KERNELS, choose
 from tinyrt.backends.c.float_convolutions import FILTERS, takes_few
@@ -36,6 +36,7 @@ from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS16
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import DTYPES, LstmAttrs
 
 MVE = InstructionSet.MVE
 
@@ -85,6 +86,27 @@ def test_all_layers_are_refused_on_all_cores_beyond_32_bits(op, isa, stored_weig
         else:
             with pytest.raises(UnsupportedError, match="channel 1 can reach 2147483648"):
                 assert choose(node, Target(isa)).calls
+
+
+def lstm(dtype, bias):
+    """Of one gate the last unit has a bias; sums of weights are 200."""
+    _, bias_dtype, _ = DTYPES[dtype]
+    gates = [stored(bias_dtype, [0, n]) for n in (0, 0, bias, 0)]
+    states = [value(dtype, 1, 2), value(DType.INT16, 1, 2, scale=2.0**-12)]
+    inputs = [value(dtype, 1, 1, 2), *[weights(2, 2, fill=100)] * 8, *gates, *states]
+    return node_of(
+        *("unidirectional_sequence_lstm", LstmAttrs()), inputs, [value(dtype, 1, 1, 2), *states]
+    )
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("isa", InstructionSet)
+@pytest.mark.parametrize(("dtype", "bits", "x"), [(DType.INT8, 31, 8), (DType.INT16, 47, 15)])
+def test_lstms_are_refused_on_all_cores_whose_sums_do_not_fit(dtype, bits, x, isa, sign):
+    most = (1 << bits) - (200 << x) - 1
+    assert choose(lstm(dtype, sign * most), Target(isa)).calls
+    with pytest.raises(UnsupportedError, match=f"an accumulator may reach {1 << bits}"):
+        assert choose(lstm(dtype, sign * (most + 1)), Target(isa)).calls
 
 
 @pytest.mark.parametrize("sign", [1, -1])
