@@ -141,3 +141,11 @@ def _real(model, narrow, x):
     model.settle(narrow)
     with model.evaluating(), no_grad():
         return model(Tensor(x)).data
+
+
+def test_the_noise_of_a_layer_is_that_of_all_its_nodes(monkeypatch):
+    model = SimpleNamespace(graph=learned()[0], nodes_of={"twice": ["a", "b"], "once": ["c"]})
+    costs = {"a": (5.0, 1.0), "b": (4.5, 0.5), "c": (1.0, 3.0)}
+    weights = {n: {Scheme.INT4: narrow, Scheme.INT8: wide} for n, (narrow, wide) in costs.items()}
+    monkeypatch.setattr(plans, "measure_noise", lambda *_: SimpleNamespace(weights=weights))
+    assert noise_by_layer(model, learned()[1][:40]) == {"twice": 8.0, "once": 0.0}
