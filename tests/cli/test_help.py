@@ -161,6 +161,28 @@ def test_the_least_value_is_said_and_less_is_refused(option, values):
     call(command, "net", *others, name, least, code=1)
 
 
+RANGES = {
+    "0<=x<=65535": "serve port",
+    "1<=x<=65535": "emulate gdb",
+    "x>=0": "bench seconds, blob revision, qat seed, search emulate, search seed, search share",
+    "x>=0.1": "emulate timeout, serve seconds, validate timeout",
+    "x>=1": "debug workers, emulate samples, emulate workers, eval workers, export selftest, "
+    "qat batch, qat epochs, qat max_cycles, qat max_instructions, qat patience, quantize workers, "
+    "search epochs, search folds, search scouts, search trials, train epochs, train samples, "
+    "validate baud, validate samples",
+}
+"""What numbers may be -> the options that take them."""
+
+
+def test_numbers_are_taken_within_these_limits():
+    found = {}
+    for options in SHOWN.values():
+        for option, (_, right) in sorted(options.items()):
+            if limits := re.search(r"([\d.]+<=)?x[<>]=[\d.]+(?=\]$)", right):
+                found.setdefault(limits[0], []).append(option)
+    assert {limits: ", ".join(sorted(options)) for limits, options in found.items()} == RANGES
+
+
 TWO_NAMES = {
     "--output": "-o",
     "--input": "-i",
