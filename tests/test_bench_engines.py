@@ -68,7 +68,7 @@ def test_a_new_process_opens_the_same_session_and_runs_it_once(sessions, model, 
 
 
 def test_without_a_listener_as_much_is_measured(monkeypatch):
-    now = itertools.count()
+    now = itertools.count(9)
     monkeypatch.setattr(bench, "BURST_S", 2)
     monkeypatch.setattr(bench.time, "perf_counter", lambda: next(now))
     monkeypatch.setattr(bench, "_ready", lambda interpreter, x: lambda: None)
@@ -98,7 +98,7 @@ def test_the_peak_counts_every_product_of_the_loop(monkeypatch, tmp_path):
     monkeypatch.setattr(bench_peak, "build_library", lambda compiler, project: project)
     library = SimpleNamespace(tinyrt_peak=lambda steps, x, y: None)
     monkeypatch.setattr(bench_peak, "load_library", lambda path: library)
-    clock = itertools.count(step=0.5)
+    clock = itertools.count(9, 0.5)
     monkeypatch.setattr(bench_peak.time, "perf_counter", lambda: next(clock))
     assert bench_peak.peak_macs_per_second() == 100_000 * 16 * 16 * 4 / 0.5
 

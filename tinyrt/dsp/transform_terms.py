@@ -25,8 +25,8 @@ def transform_terms(fft: Tables, *, has_vectors: bool) -> Terms:
         else:
             _add(sums[str(radix)], blocks, blocks * m)
         m *= radix
-    pairs = divmod(count // 2, LANES) if has_vectors else (0, 0)
-    return (1, count, *(pairs * has_vectors), *(n for kind in kinds for n in sums[kind]))
+    pairs = divmod(count // 2, LANES) * has_vectors
+    return (1, count, *pairs, *(n for kind in kinds for n in sums[kind]))
 
 
 def _add(sums: list[float], blocks: float, products: float) -> None:
