@@ -245,6 +245,9 @@ def reach(tmp_path, monkeypatch):
         return then.get(arguments[0], "") if command == "show" else said[command]
 
     monkeypatch.setattr("tools.mutants.reach._git", git)
+    there = ["a.py::test_many[0]", "a.py::test_many[1]", "a.py::test_one", "b.py::test_table"]
+    there = [f"tests/test_{name}" for name in there]
+    monkeypatch.setattr("tools.mutants.reach._collect", lambda: there)
     for module in ("reach", "users"):
         monkeypatch.setattr(f"tools.mutants.{module}.ROOT", tmp_path)
     for folder in ("tinyrt", "tests/ir"):
@@ -306,6 +309,13 @@ def test_new_tests_that_name_what_is_changed_come_first(reach):
     assert reach.tests_of(place)[:3] == [*new, "tests/test_a.py::test_many[0]"]
     other = Place("tinyrt/made_loops.py", "", 0, 2)
     assert reach.tests_of(other)[-2:] == [new[1], "tests/test_error_fields.py"]
+
+
+def test_a_case_that_has_another_name_by_now_is_not_asked(reach, monkeypatch):
+    there = ["tests/test_a.py::test_many[0]", "tests/test_a.py::test_many[2]"]
+    monkeypatch.setattr("tools.mutants.reach._collect", lambda: there)
+    tests = reach.tests_of(Place("tinyrt/made.py", "", 0, 4))
+    assert [test for test in tests if "test_a.py" in test] == there[:1]
 
 
 @pytest.mark.parametrize(

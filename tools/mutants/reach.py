@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -159,8 +160,15 @@ class Reach:
         }
 
     def _is_changed(self, test: str) -> bool:
-        """Whether the record says nothing of the test any more."""
-        return _function(test).partition("::")[2] in self._changed_tests.get(_file(test), ())
+        """Whether the record says nothing of the test any more, or it has another name by now."""
+        if _function(test).partition("::")[2] in self._changed_tests.get(_file(test), ()):
+            return True
+        return bool(self._changed_tests) and test not in self._collected
+
+    @cached_property
+    def _collected(self) -> set[str]:
+        """All tests that there are now: cases of one file may have names from another."""
+        return set(_collect())
 
     def _now(self, files: Iterable[str]) -> set[str]:
         """Tests of the files that changed, and are there."""
@@ -204,6 +212,12 @@ def _names(file: str, path: str) -> bool:
     text = (ROOT / file).read_text() if (ROOT / file).is_file() else ""
     words = set(re.findall(r"\w+", text))
     return any(name in words for name in functions(path) if not name.startswith("_"))
+
+
+def _collect() -> list[str]:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "-n", "0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
 
 
 def _git(*arguments: str) -> str:
