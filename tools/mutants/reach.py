@@ -57,7 +57,7 @@ class Reach:
             tests = tests | self._of_importers(place.path)
         same = {test for test in tests if not self._is_changed(test)}
         near = {_file(test) for test in tests} | set(_of(place, self._changed_tests))
-        first = self._now(f for f in self._changed_tests if _names(f, place.path))
+        first = self._now(file for file in near if _names(file, place.path))
         others = (same | self._now(near) | set(READ_SOURCES)) - first
         beside = self._beside(place) - others
         return [
