@@ -9,7 +9,6 @@ import pytest
 from tests.cli.calls import call_json
 from tests.export.models import dense
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import build_image
 from tinyrt.export import export_graph
@@ -28,7 +27,8 @@ def rebuild(folder, name):
     return folder / name
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "rv32imc"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m4", "rv32imc"])
 def test_the_image_is_built_again_byte_for_byte(tmp_path, core):
     require_core(core)
     project = export_graph(dense(), tmp_path / "kept" / "model", core=core)
@@ -38,7 +38,6 @@ def test_the_image_is_built_again_byte_for_byte(tmp_path, core):
     assert rebuild(tmp_path / "moved" / "image", "image.elf").read_bytes() == before
 
 
-@pytest.mark.whole
 @pytest.mark.slow
 def test_so_is_the_image_that_counts_ops(tmp_path):
     project = export_graph(dense(), tmp_path / "kept" / "model", core="cortex-m4")

@@ -270,13 +270,15 @@ def test_tables_are_trained_and_tables_of_ones_stay():
     assert GraphModel(graph).untrained() == {"embed": ("embed.weight",)}
 
 
-def test_a_table_that_outgrows_its_range_in_int8_widens_it():
+def test_a_table_that_outgrows_its_range_in_int8_widens_it_in_training():
     graph, (x, y) = trace(Tokens(np.random.default_rng(0)), (LENGTH,), dtype=np.int32), tokens()
     model = QatModel(optimize(graph), x)
     assert any(name.endswith("embed.constant") for name in moved(model, x, y))
     (layer,) = model.constants.values()
     layer.constant.data = layer.constant.data * 3
     before = [float(q.high.item()) for q in model.quantizers.values()]
+    answers_of(model)(x)
+    assert [float(q.high.item()) for q in model.quantizers.values()] == before
     model(Tensor(x, dtype=np.int32))
     after = [float(q.high.item()) for q in model.quantizers.values()]
     greatest = float(layer.constant.data.max())

@@ -194,6 +194,9 @@ def test_what_cannot_be_is_refused(tmp_path):
     np.savez(tmp_path / "data.npz", x=np.zeros(3))
     with pytest.raises(DataError, match="not the state of a training"):
         run(FitConfig(epochs=1), tmp_path / "data.npz")
+    np.savez(tmp_path / "data.npz", facts=np.zeros(0, np.uint8))
+    with pytest.raises(DataError, match="the training state is cut short or damaged"):
+        run(FitConfig(epochs=1), tmp_path / "data.npz")
 
 
 def test_a_state_of_another_training_is_refused(tmp_path):

@@ -69,7 +69,10 @@ def test_places_of_taps_have_16_bits(taps):
     attrs, x = FullyConnectedAttrs(), s8(1, taps, scale=0.01)
     node = node_of("fully_connected", attrs, [x, layer], [s8(1, 4, scale=2.0)])
     requant = prepared(node, FullyConnectedS8).requant
-    assert (more_of(node, 0, requant, Target(DSP)) is None) is (taps == MAX_TAPS)
+    for isa in (DSP, SCALAR):
+        more = more_of(node, 0, requant, Target(isa))
+        assert (more is None) is (taps == MAX_TAPS)
+        assert more is None or {more.block.isa, more.tiles.isa} == {isa}
 
 
 def test_layers_whose_channels_share_no_addend_keep_the_sign(monkeypatch):
