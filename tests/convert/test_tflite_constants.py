@@ -30,6 +30,7 @@ MADE = {
         tensors=[i32("n", 3), T("k", (), "INT8", np.array(9, np.int8), **SCALE), s8("h", 3)],
         ports=[s8("x", 2, 3), s8("y", 2, 3)]),
     "fill computed": single("FILL", [i32("n", 4, 5), T("x", ()), T("y", (4, 5))]),
+    "fill one row": single("FILL", [i32("n", 1, 5), T("x", ()), T("y", (1, 5))]),
     "fill computed int8": single("FILL", [i32("n", 4, 5), s8("x"), s8("y", 4, 5)]),
     "zeros": beside(Op("ZEROS_LIKE", ["x"], ["h"], "ZerosLikeOptions"), tensors=[T("h", (2, 3))]),
     "a shape of both": build(Subgraph(

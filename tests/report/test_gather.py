@@ -312,6 +312,7 @@ NAMES = [
     (["v1/net.tflite", "v2/net.tflite"], ["v1/net", "v2/net"]),
     (["v1/x/net.tflite", "v2/x/net.tflite", "v2/x/o.tflite"], ["v1/x/net", "v2/x/net", "v2/x/o"]),
     (["a/net.tflite", "a/net.tfl"], ["net.tflite", "net.tfl"]),
+    (["/net.tflite", "/x/y/net.tflite", "/z/y/net.tflite"], ["/net", "x/y/net", "z/y/net"]),
 ]
 
 

@@ -136,7 +136,7 @@ def distinct(models: Sequence[str | Path]) -> list[str]:
     """Names of the files, with as many of their folders as tell them apart."""
     paths = [Path(model).resolve().with_suffix("") for model in models]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
-        names = ["/".join(path.parts[-depth:]) for path in paths]
+        names = [Path(*path.parts[-depth:]).as_posix() for path in paths]
         if len(set(names)) == len(names):
             return names
     return [Path(model).resolve().name for model in models]  # one file of two types
