@@ -141,6 +141,19 @@ def test_a_stale_file_that_is_a_link_now_is_left_alone(goal, tmp_path):
     assert (tmp_path / "kept").read_text() == "of old only"
 
 
+def test_a_link_to_a_folder_gives_way_to_a_file(goal, tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "mine").write_text("mine")
+    for name in NEW:
+        (goal / name).unlink(missing_ok=True)
+    name = next(name for name in NEW if "/" not in name)
+    (goal / name).symlink_to("../kept")
+    write_folder(goal, NEW)
+    assert not (goal / name).is_symlink()
+    assert set(tree(goal)) >= set(NEW)
+    assert (tmp_path / "kept" / "mine").read_text() == "mine"
+
+
 def test_what_lies_far_below_a_link_is_left_alone(tmp_path, monkeypatch):
     write_folder(tmp_path / "c", {"a/b/old.c": "old"})
     (tmp_path / "c" / "a").rename(tmp_path / "kept")

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import DType, Graph
-from tinyrt.ops.embedding import EmbeddingAttrs
 
 
 def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -34,6 +33,9 @@ def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, NDArra
 
 def _rows_of(graph: Graph, name: str) -> int:
     """How many rows the tables have that an input's indices pick from."""
-    readers = [node for node in graph.consumers(name) if node.op == "embedding"]
-    sizes = [graph.value(n.inputs[0]).shape[n.attrs_as(EmbeddingAttrs).batch_dims] for n in readers]
+    sizes = []
+    for node in graph.consumers(name):
+        if node.op == "embedding":
+            attrs: Any = node.attrs  # EmbeddingAttrs, of a module above this one
+            sizes.append(graph.value(node.inputs[0]).shape[attrs.batch_dims])
     return min(sizes, default=2)
