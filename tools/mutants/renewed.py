@@ -13,7 +13,8 @@ def changed_tests(then: str, now: str) -> dict[str, bool]:
     """
     before, after = _definitions(then), _definitions(now)
     changed = {name for name in before | after if before.get(name) != after.get(name)}
-    words = {name: _words(text) | _always(after) for name, text in after.items()}
+    always = _always(after)
+    words = {name: _words(text) | always for name, text in after.items()}
     while more := {name for name, of in words.items() if of & changed} - changed:
         changed |= more
     return {name: name in after for name in sorted(changed) if name.startswith("test_")}

@@ -74,12 +74,11 @@ def _elementwise(node: BoundNode, x: Track) -> Streamed | None:
     for value in node.inputs:
         if value is None:
             continue
-        if not value.is_constant and len(value.shape) != rank:
+        axis = x.axis - (rank - len(value.shape))
+        if value.is_constant and axis >= 0 and value.shape[axis] != 1:
             return None
-        if value.is_constant:
-            axis = x.axis - (rank - len(value.shape))
-            if axis >= 0 and value.shape[axis] != 1:
-                return None
+        if not value.is_constant and axis != x.axis:
+            return None
     return Streamed(x.new, x)
 
 
