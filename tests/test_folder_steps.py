@@ -132,6 +132,15 @@ def test_where_others_keep_a_folder_that_cannot_be_emptied_the_folder_stays(goal
     assert inode(goal) != before
 
 
+def test_folders_that_held_stale_files_alone_go_with_them(tmp_path, monkeypatch):
+    write_folder(tmp_path / "c", {"a/b/old.c": "old", "d/e/old.c": "old"})
+    (tmp_path / "c" / "d" / "mine").write_text("mine")
+    monkeypatch.setattr(folders, "_must_stay", lambda goal: True)
+    write_folder(tmp_path / "c", NEW)
+    assert not (tmp_path / "c" / "a").exists()
+    assert set(tree(tmp_path / "c")) == {*NEW, "d/mine", MANIFEST}
+
+
 def test_a_stale_file_that_is_a_link_now_is_left_alone(goal, tmp_path):
     (tmp_path / "kept").write_text("of old only")
     (goal / "other.c").unlink()

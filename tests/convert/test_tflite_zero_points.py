@@ -8,6 +8,7 @@ from tests.convert.test_tflite_breadth import agree
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
+from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -64,6 +65,15 @@ def test_each_is_a_value_of_the_dtype(zero_points):
     with pytest.raises(ModelFormatError, match="quantization has zero_point") as caught:
         parse_tflite(stored(zero_points=zero_points))
     assert caught.value.expected == "-128 to 127"
+
+
+def test_one_is_that_of_all_scales():
+    constant = Tensor("k", (2, 3), "INT8", EDGES[:, :3], scale=(0.5, 2.0), zero_point=(3,))
+    ports = [Tensor("x", (3,)), Tensor("y", (3,)), constant]
+    file = build(Subgraph(ports, [Op("ABS", ["x"], ["y"])], ["x"], ["y"]))
+    details = Interpreter(model_content=file).get_tensor_details()
+    (found,) = (d["quantization_parameters"] for d in details if d["name"] == "k")
+    assert (found["scales"].tolist(), found["zero_points"].tolist()) == ([0.5, 2.0], [3, 3])
 
 
 def test_scales_of_a_bias_lie_along_its_only_dimension():

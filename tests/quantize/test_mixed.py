@@ -30,7 +30,7 @@ from tinyrt.quantize.mixed import choose
 from tinyrt.quantize.mixed.assign import configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.choose import quantize_within
-from tinyrt.quantize.mixed.noise import measure_noise
+from tinyrt.quantize.mixed.noise import NoiseModel, measure_noise
 from tinyrt.quantize.mixed.steps import State
 from tinyrt.quantize.schemes import lay_out
 
@@ -132,6 +132,21 @@ def test_no_mix_is_measured_twice(monkeypatch):
     monkeypatch.setattr(choose.Prepared, "quantized", noted)
     _, report = quantize_within(depthwise_net(), samples(), QuantConfig(), Budget(min_sqnr_db=42))
     assert report.tried == len(seen) == len(set(seen)) > 2
+
+
+def test_a_mix_alone_is_measured_with_tuned_ranges_and_without(monkeypatch):
+    """Its judge says which is better: nothing is left out in the quantisation itself."""
+    seen, quantized = [], choose.Prepared.quantized
+
+    def noted(self, config, progress):
+        seen.append((config.measured, config.tune_ranges))
+        return quantized(self, config, progress)
+
+    monkeypatch.setattr(choose.Prepared, "quantized", noted)
+    chosen = frozenset({"tune_ranges", "equalize"})
+    config = QuantConfig(tune_ranges=True, measured=chosen)
+    quantize_within(depthwise_net(), samples(), config, Budget())
+    assert seen == [(frozenset({"equalize"}), tune) for tune in (False, True)]
 
 
 def test_ranges_are_tuned_of_the_mix_that_is_chosen():
@@ -313,6 +328,13 @@ def test_shares_are_above_nothing_and_at_most_all():
     for share in (0.0, 1.001):
         with pytest.raises(TinyrtError, match=f"an accuracy of {share:g}"):
             Budget(min_accuracy=share)
+
+
+def test_tensors_that_share_a_grid_make_the_noise_of_the_widest_step():
+    dtypes = {"a": DType.FLOAT32, "b": DType.INT8, "c": DType.FLOAT32}
+    layout = SimpleNamespace(dtypes=dtypes, origins={}, graph=SimpleNamespace(bound=list))
+    noise = NoiseModel({("a", "b"): 0.5, ("b", "a"): 0.25, ("a", "c"): 4}, {})
+    assert noise.total(layout) == 0.75
 
 
 def test_sources_of_noise_add_up():

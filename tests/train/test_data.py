@@ -1,11 +1,13 @@
 """Splits, batches and augmentation: complete, seeded, and nothing lost."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
+from tinyrt.train import data
 from tinyrt.train.data import batches, class_weights, in_order, shift_images, stratified_split
 
 
@@ -94,6 +96,22 @@ def test_workers_stop_when_their_reader_does():
     reader.close()
     assert threading.active_count() == before
     assert len(done) < 10
+
+
+def test_what_waits_for_a_worker_is_left_when_the_reader_stops(monkeypatch):
+    """The second job works until nobody waits for it any more; the third has not begun."""
+    leaving, done = threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def __exit__(self, *failure):
+            leaving.set()
+            return super().__exit__(*failure)
+
+    monkeypatch.setattr(data, "ThreadPoolExecutor", Pool)
+    reader = in_order((lambda: 1, lambda: leaving.wait(60), lambda: done.append(3)), 1)
+    assert next(reader) == 1
+    reader.close()
+    assert (leaving.is_set(), done) == (True, [])
 
 
 def test_class_weights_make_classes_count_alike():

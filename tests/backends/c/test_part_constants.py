@@ -188,3 +188,4 @@ def test_pointers_advance_from_where_they_are():
     assert _step(Place(X, skip=3), Place(X, skip=8)) == (5,)
     assert _step(Place(X, skip=3), Place(Y, skip=8)) is None
     assert _step(Place(X), Place(X, each=(1, 0))) is None
+    assert _step(Place(X), Place(X, pointer="int8_t *")) is None
