@@ -7,6 +7,7 @@ from tinyrt.api import random_inputs
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import verify
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 
 
 def picking(dtype: DType, *tables: int) -> Graph:
@@ -48,8 +49,10 @@ def test_indices_lie_in_their_own_sample_s_table():
     x = Value("x", DType.INT32, (4, 30))
     tables = Value.constant("tables", np.zeros((4, 3, 2), np.float32))
     y = Value("y", DType.FLOAT32, (4, 30, 2))
-    node = Node("embedding", "y", ("tables", "x"), ("y",), EmbeddingAttrs(batch_dims=1))
-    graph = verify(Graph("net", ("x",), ("y",), {v.name: v for v in (x, tables, y)}, (node,)))
+    values = {v.name: v for v in (x, tables, y, Value("z", DType.INT32, (4, 30)))}
+    read = Node("reshape", "z", ("x",), ("z",), ReshapeAttrs((4, 30)))
+    pick = Node("embedding", "y", ("tables", "x"), ("y",), EmbeddingAttrs(batch_dims=1))
+    graph = verify(Graph("net", ("x",), ("y", "z"), values, (read, pick)))
     assert set(random_inputs(graph, 5)["x"].reshape(-1).tolist()) == {0, 1, 2}
 
 

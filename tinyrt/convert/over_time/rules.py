@@ -71,9 +71,7 @@ def rule_of(node: BoundNode) -> Rule | None:
 def _elementwise(node: BoundNode, x: Track) -> Streamed | None:
     """Row by row, where no constant differs from row to row and time is one dimension of all."""
     rank = len(node.output.shape)
-    for value in node.inputs:
-        if value is None:
-            continue
+    for value in map(node.input, range(len(node.inputs))):
         axis = x.axis - (rank - len(value.shape))
         if value.is_constant and axis >= 0 and value.shape[axis] != 1:
             return None
