@@ -19,6 +19,7 @@ from tinyrt.ops.shared.window import Window
 
 ZERO_POINTS = (0, 1, 127, 128, 129, 255)
 X_SCALE, W_SCALE = 0.02, 0.01
+RELU, RELU6 = 1, 3
 
 
 def weights(rng, shape, zero_point):
@@ -70,14 +71,19 @@ class _Net:
         self.layer("FULLY_CONNECTED", *shapes, zero_point, fields, relu)
 
     def few_beyond(self, pixels):
-        """A convolution of a column of pixels, few of whose weights lie beyond int8."""
+        """A convolution of a column of pixels, few of whose weights lie beyond int8.
+
+        Its limits are those of a byte, or lie within.
+        """
         w = (5, 3, 1, 8)
         data = (110 + self.rng.integers(-30, 31, w)).astype(np.uint8)
         data.flat[::50] = 254
         fields = {"Padding": 1, "StrideH": 1, "StrideW": 1}
         fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
         shapes = (1, pixels + 2, 1, 8), w, (1, pixels, 1, 5)
-        self.layer("CONV_2D", *shapes, 110, fields, self.rng.random() < 0.5, data)
+        relu = self.rng.random() < 0.5
+        fields["FusedActivationFunction"] = RELU if relu else RELU6
+        self.layer("CONV_2D", *shapes, 110, fields, relu, data)
 
     def beyond_apart(self, pixels, groups):
         """A convolution with steps between its taps, whose weights lie beyond int8, in groups."""

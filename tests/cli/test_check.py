@@ -80,12 +80,14 @@ def test_a_baseline_is_written_and_compared_with(made, budget, tmp_path):
 
 
 @shows("check", "markdown")
-def test_markdown_is_written_where_it_fails_too(made, budget, tmp_path):
-    page = tmp_path / "page.md"
-    call("check", made.int8, "--budget", budget("[file]\nbytes = 1"), "--markdown", page, code=1)
+@pytest.mark.parametrize(("limit", "verdict"), [("1", "**fails**"), ("999,999", "passes")])
+def test_markdown_is_written_where_it_fails_too(made, budget, tmp_path, limit, verdict):
+    page, number = tmp_path / "page.md", limit.replace(",", "")
+    path, code = budget(f"[file]\nbytes = {number}"), int(limit == "1")
+    call("check", made.int8, "--budget", path, "--markdown", page, code=code)
     lines = page.read_text().splitlines()
-    assert lines[0].endswith("**fails**")
-    assert f"| file | bytes | {made.int8.stat().st_size:,} | - | - | 1 |" in lines[-1]
+    assert lines[0].endswith(verdict)
+    assert f"| file | bytes | {made.int8.stat().st_size:,} | - | - | {limit} |" in lines[-1]
 
 
 def test_every_note_is_shown(capsys):

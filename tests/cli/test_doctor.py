@@ -68,3 +68,8 @@ def test_a_program_that_fails_says_its_last_words():
     with pytest.raises(ToolError, match="sh ends with status 3: no such thing") as caught:
         doctor._answer("sh", "-c", "echo no such thing >&2; exit 3")
     assert caught.value.hint == "install it anew"
+
+
+def test_a_program_that_a_signal_ends_gives_no_answer():
+    with pytest.raises(ToolError, match="sh ends with status -9"):
+        doctor._answer("sh", "-c", "echo 1.0; kill -9 $$")

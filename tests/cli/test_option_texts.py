@@ -14,6 +14,7 @@ from tinyrt.cli.options import (
     parse_stream,
     parse_values,
     require_with,
+    require_without,
 )
 from tinyrt.cli.qat import parse_pruning
 from tinyrt.errors import DataError, TinyrtError
@@ -135,3 +136,12 @@ def test_an_option_that_belongs_to_another_says_so(given):
         require_with("--a", given, "--b", there=False)
     assert refused.value.expected == "--b beside it"
     assert refused.value.hint == "leave --a out, or add --b"
+
+
+@pytest.mark.parametrize("given", [0, "", False, "x"])
+def test_of_two_options_that_say_the_same_one_is_given(given):
+    require_without("--a", given, "--b", there=False)
+    require_without("--a", None, "--b", there=True)
+    with pytest.raises(DataError, match="--a says nothing beside --b") as refused:
+        require_without("--a", given, "--b", there=True)
+    assert refused.value.hint == "leave --a or --b out"

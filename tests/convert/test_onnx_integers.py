@@ -99,6 +99,17 @@ def test_weights_that_the_file_rounds_are_stored_in_int8(tmp_path, grid):
     assert open_model(path).value(conv.inputs[1]).dtype is DType.INT8
 
 
+def test_weights_are_stored_in_int8_though_the_file_shapes_them_anew(tmp_path):
+    m = OnnxModel(13)
+    rows = m.const(m.rng.integers(-128, 128, (5, 36)), np.int8)
+    real = m.op("DequantizeLinear", rows, *scalar(m, 0.002, 0, np.int8))
+    path = saved(m, tmp_path, layer(m, m.op("Reshape", real, m.ints(5, 4, 3, 3))))
+    (conv,) = open_model(path).nodes
+    assert open_model(path).value(conv.inputs[1]).dtype is DType.INT8
+    wanted, _, int8 = answers(path)
+    assert np.abs(int8 - wanted).max() < 0.2001
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_weights_of_several_zero_points_are_counted_from_them(tmp_path, dtype):
     """Int8 kernels have no zero points of weights: what is wider than int8 is a sum of parts."""

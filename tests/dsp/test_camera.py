@@ -290,6 +290,13 @@ def test_as_plain_data_and_back():
         assert Camera.from_dict(json.loads(json.dumps(camera.as_dict()))) == camera
 
 
+def test_options_stay_as_they_were_given():
+    options = ONE | {"crop": [0, 0, 3, 4]}
+    assert Camera.from_dict(options).crop == (0, 0, 3, 4)
+    assert options["crop"] == [0, 0, 3, 4]
+    assert isinstance(options["crop"], list)
+
+
 @pytest.mark.parametrize(
     "frame",
     [

@@ -130,50 +130,6 @@ def test_outputs_that_are_too_long_are_refused():
         run.unpack_outputs([port("a", shape=(1, 500))], bytes(1001), 2)
 
 
-FLOAT = port("f", DType.FLOAT32)
-NAN, INF = math.nan, math.inf
-
-
-@pytest.mark.parametrize(
-    ("actual", "target", "error"),
-    [
-        ([1, 2], [1, 2], 0.0),
-        ([1, 2], [1, 4], 0.5),
-        ([1, -6], [1, -4], 0.5),
-        ([0.25, 0], [0, 0], 0.25),
-        ([NAN, 2], [NAN, 2], 0.0),
-        ([NAN, 2], [1, 2], INF),
-        ([1, 2], [NAN, 2], INF),
-        ([INF, 2], [INF, 4], 0.5),
-        ([INF, 2], [-INF, 2], INF),
-        ([INF, 2], [1, 2], INF),
-        ([INF, INF], [INF, INF], 0.0),
-    ],
-)
-def test_a_float_error_is_relative_to_the_largest_element(actual, target, error):
-    project = SimpleNamespace(outputs=(FLOAT, port("i")))
-    same = np.array([[1, 2]], np.int8)
-    arrays = [{"f": np.array([a], np.float32), "i": same} for a in (actual, target)]
-    assert run._float_error(project, *arrays) == error
-
-
-def test_integers_beside_floats_are_equal_or_infinitely_wrong():
-    floats, integers = np.zeros((1, 2), np.float32), np.array([[1, 2]], np.int8)
-    project = SimpleNamespace(outputs=(FLOAT, port("i")))
-    found, expected = {"f": floats, "i": integers}, {"f": floats, "i": integers + np.int8(1)}
-    assert run._float_error(project, found, expected) == INF
-    alone = SimpleNamespace(outputs=(port("i"),))
-    assert run._float_error(alone, found, found) is None
-
-
-def test_of_several_float_outputs_the_worst_counts():
-    project = SimpleNamespace(outputs=(FLOAT, port("g", DType.FLOAT32)))
-    one = np.ones((1, 2), np.float32)
-    expected = {"f": one, "g": one}
-    assert run._float_error(project, {"f": one, "g": one * 2}, expected) == 1
-    assert run._float_error(project, {"f": one * 2, "g": one}, expected) == 1
-
-
 # The whole emulation, of which building and running are stood in for
 
 ANSWERS = np.array([[1, 2], [3, 4], [5, 6]], np.int8)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.export.models import dense
 from tests.memory.targets import DSP
-from tinyrt.backends.c.kernel import Data, Params
+from tinyrt.backends.c.kernel import Data, Params, call
 from tinyrt.export.code import ROWS, At, Int, Struct, line, linear, rendered
 from tinyrt.export.copies import copied, leaves
 from tinyrt.export.rows.batches import (
@@ -142,6 +142,16 @@ def test_each_struct_that_changes_is_copied():
     first, second = (f"{t}_t some_{t} = {t};" for t in "pq")
     lines = [each.strip() for each in text.splitlines()]
     assert lines == [first, "some_p.h = rows;", second, "some_q.w = 3 * rows;"]
+
+
+def test_pointers_of_a_struct_advance_with_rounds_and_with_turns_alone():
+    graph = dense()
+    writer = ModelWriter("net", graph, plan_memory(graph, DSP), DSP.target, lay_out(graph))
+    writer.begin(next(iter(graph.bound())))
+    struct = Params("p_t", {"a": Data("a", TABLE), "b": Data("b", TABLE, each=(0, 2))})
+    writer.write_call(call("tinyrt_f", struct))
+    lines = [part.strip() for text in rendered(writer.statements) for part in text.splitlines()]
+    assert [each for each in lines if "+=" in each] == ["some_n0_params.b += 2 * turns_done;"]
 
 
 def test_numbers_of_rows_that_no_line_meets_have_code_of_their_own():

@@ -107,6 +107,12 @@ def test_quantize_saturates_and_rounds_halves_away_from_zero(zp):
     np.testing.assert_array_equal(found, np.clip(steps + zp, -128, 127))
 
 
+def test_steps_that_float32_cannot_hold_are_whole_in_32_bits():
+    x = np.array([8388609, -8388609, 1e30, -1e30], np.float32)
+    found = quantize_array(x, np.float32(1), 1, DType.INT32)
+    assert found.tolist() == [8388610, -8388608, 2**31 - 1, -(2**31)]
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.INT32])
 def test_numbers_beside_a_half_are_rounded_to_the_nearer_step(dtype, sign):

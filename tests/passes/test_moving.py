@@ -267,9 +267,10 @@ def test_means_absorb_a_transpose():
     assert after.nodes[0].attrs.axes == (1, 2)
 
 
-def test_means_leave_a_smaller_transpose_where_the_order_changes():
+@pytest.mark.parametrize(("axis", "perm"), [(-1, (0, 2, 1)), (0, (2, 0, 1))])
+def test_means_leave_a_smaller_transpose_where_the_order_changes(axis, perm):
     net = Net((2, 4, 5, 3))
-    graph = net.graph(net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((-1,))))
+    graph = net.graph(net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((axis,))))
     after, _ = apply(graph, TRANSPOSE_INTO_MEAN, REMOVE_DEAD)
     assert ops(after) == ["mean", "transpose"]
-    assert after.nodes[1].attrs.perm == (0, 2, 1)
+    assert after.nodes[1].attrs.perm == perm

@@ -17,6 +17,7 @@ from tinyrt.convert.values.places import PLACES
 from tinyrt.convert.values.sums import SUMS
 from tinyrt.ir import BoundNode, DType, QParams, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
@@ -115,6 +116,14 @@ def test_groups_have_the_bounds_of_their_own_channels(block, monkeypatch):
     node = of_op(Case("conv2d", Conv2dAttrs(), ((), ())), [x, w], None)
     found = behind(node, {"x": Bounds(np.array([1.0, 2, 30, 40]), np.array([3.0, 4, 50, 60]))})
     assert (found.low.tolist(), found.high.tolist()) == ([3, 3, 70, 70], [7, 7, 110, 110])
+
+
+def test_places_are_bounded_by_the_size_of_their_own_axis():
+    x = Value("x", DType.INT8, (1, 3, 5), QParams((1.0,), 0))
+    for axis, last in ((1, 2), (-2, 2), (2, 4)):
+        node = of_op(Case("arg_min", ArgAttrs(axis, DType.INT32), ((),)), [x], None)
+        found = found_of(node, -8, 7)
+        assert (set(found.low), set(found.high)) == ({0}, {last})
 
 
 WRAPS = [

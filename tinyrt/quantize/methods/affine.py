@@ -87,8 +87,9 @@ def _by_channel(graph: Graph, node: Node) -> tuple[Array, Array] | None:
         return None  # tables have functions of one number
     shape = graph.value(node.inputs[position]).shape
     vector = channel_vector(constant, shape)
-    same = len(shape) > 1 and graph.value(node.output).shape == shape
-    return scale_and_shift(node.op, vector, position) if vector is not None and same else None
+    if vector is None or len(shape) < 2:
+        return None
+    return scale_and_shift(node.op, vector, position)
 
 
 def _layer(
