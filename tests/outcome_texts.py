@@ -35,8 +35,14 @@ NEAR, TINY = 2e-3, 1e-6
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d{7,}|\d+e[+-]?\d+)(?!\w)")
 KEPT = re.compile(r"(.*)… ([0-9a-f]{8}) (\S+) (\S+)", re.DOTALL)
-DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-zA-Z])")
-"""What is made of all that a file holds, with the last digit of each number."""
+DIGEST = re.compile(
+    r"(?<![0-9a-zA-Z])(?:(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}|(?<=export )[0-9a-f]{8})"
+    r"(?![0-9a-zA-Z])"
+)
+"""What is made of all that a file holds, with the last digit of each number.
+
+Of digits alone it is one where an export is named.
+"""
 
 TIME = re.compile(r"(?<![\w.])[\d.]+ ?(ns|µs|us|ms|s|seconds|minutes)\b")
 

@@ -230,6 +230,7 @@ def test_what_differs_between_runs_is_left_out(monkeypatch):
     assert normal(said, "/tmp/x") == "TMP/net.c of ZOO/net.onnx in N s by VERSION as DIGEST"
     assert normal(f"{ROOT}/docs at 0x7f3312ab40", "/tmp/x") == "ROOT/docs at 0x..."
     assert normal("deadbeef 12345678", "/tmp/x") == "deadbeef 12345678"
+    assert normal("0.1, export 12345678", "/tmp/x") == "0.1, export DIGEST"
     packed = '{"packed_bytes": 98887}', "packed again on the host   1,098,887 "
     assert [normal(said, "/tmp/x") for said in packed] == [
         '{"packed_bytes": N}',

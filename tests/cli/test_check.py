@@ -80,7 +80,9 @@ def test_a_baseline_is_written_and_compared_with(made, budget, tmp_path):
 
 
 @shows("check", "markdown")
-@pytest.mark.parametrize(("limit", "verdict"), [("1", "**fails**"), ("999,999", "passes")])
+@pytest.mark.parametrize(
+    ("limit", "verdict"), [("1", "**fails**"), ("999,999", "passes")], ids=["fails", "passes"]
+)
 def test_markdown_is_written_where_it_fails_too(made, budget, tmp_path, limit, verdict):
     page, number = tmp_path / "page.md", limit.replace(",", "")
     path, code = budget(f"[file]\nbytes = {number}"), int(limit == "1")
