@@ -34,6 +34,9 @@ HANDED_ON = " ".join(
 )
 """For a model's own code, which hands addresses of arrays on: it is compiled in half the time."""
 
+LONGEST_S = 300
+"""Many times what any program takes: one that never ends fails its own test."""
+
 LONG = "-Wno-misleading-indentation"
 """For code of thousands of layers: GCC's time for it grows with the square of a file's length."""
 
@@ -154,8 +157,9 @@ def run_samples(program: Path, project: ExportedProject, samples, *mode: str):
     }
     packed, count = pack_inputs(project.inputs, columns)
     environment = os.environ | ABORT
+    command = [program, *mode]
     done = subprocess.run(
-        [program, *mode], input=packed, capture_output=True, check=False, env=environment
+        command, input=packed, capture_output=True, check=False, env=environment, timeout=LONGEST_S
     )
     if done.returncode != 0:
         raise StoppedError(_op_of(project, done.stderr.decode()), done.stderr.decode())

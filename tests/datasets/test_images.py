@@ -165,6 +165,7 @@ def test_an_image_that_is_none_is_named(make, says, tmp_path):
         ({"size": (4, 4), "value_range": (1, 0)}, "brightness from 1 to 0"),
         ({"size": (4, 4), "value_range": (0, float("nan"))}, "brightness from 0 to nan"),
         ({"size": (4, 4), "value_range": (0, float("inf"))}, "two finite numbers"),
+        ({"size": (4, 4), "value_range": (float("-inf"), 0)}, "two finite numbers"),
     ],
 )
 def test_what_no_sample_can_have_is_refused(options, says, tmp_path):
