@@ -78,6 +78,15 @@ def test_at_the_fullest_moment_the_op_whose_working_memory_lives_runs(net, seed)
     assert working == {f"scratch#{moment.node}"}
 
 
+def test_while_rows_are_copied_in_the_first_op_of_the_segment_is_named():
+    plan = plan_by_rows(random_net(38), SCALAR, enough=1)
+    (segment,) = plan.segments
+    moment = plan.fullest()
+    assert segment.stages[0].node is None
+    assert moment.node == segment.first
+    assert not any(name.startswith("scratch#") for name, _ in moment.sizes)
+
+
 def test_what_reads_or_writes_a_state_does_not_run_by_rows():
     """Rows would read what the ones before them have overwritten."""
     graph = random_net(8)

@@ -315,6 +315,17 @@ def test_constants_come_back_to_half_a_step(scheme, per_channel):
     np.testing.assert_allclose(found_b, bias, rtol=1e-3, atol=1e-2)
 
 
+def test_a_bias_without_a_scale_counts_in_the_steps_of_its_sums():
+    _, _, quantized = _dense()
+    (node,) = (n for n in quantized.bound() if n.op == "fully_connected")
+    plain = replace(node.inputs[2], q=None)
+    other = replace(quantized, values=quantized.values | {plain.name: plain})
+    wanted = quantized_constants(quantized, node)
+    found = quantized_constants(other, other.bind(quantized.nodes.index(node.node)))
+    for array, same in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(array, same)
+
+
 def test_a_stored_constant_is_what_it_is_widened_from():
     _, _, quantized = _dense(scheme=Scheme.WEIGHTS_INT8)
     node = next(n for n in quantized.bound() if n.op == "fully_connected")
