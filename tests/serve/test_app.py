@@ -99,7 +99,7 @@ def test_a_quantised_model_is_that_of_the_function(client, files, tmp_path):
     assert answer.content == (tmp_path / "q.tflite").read_bytes()
 
 
-OWN = {"calibration": ("own.npz", b"not read either")}
+OWN, ARRAY = ({"calibration": (f"own.{end}", b"not read either")} for end in ("npz", "npy"))
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,7 @@ OWN = {"calibration": ("own.npz", b"not read either")}
         ({"scheme": "float"}, {}, "--scheme float"),
         ({"preset": "fast"}, {}, "--scheme int8 --preset fast"),
         ({"scheme": "int4"}, OWN, "--scheme int4 --calibration /samples_own.npz"),
+        ({}, ARRAY, "--scheme int8 --calibration /samples_own.npy"),
     ],
 )
 def test_a_model_is_quantised_as_it_is_asked_for(
