@@ -375,10 +375,14 @@ def test_each_option_that_a_blob_allows_is_recorded(tmp_path):
     exported(tmp_path, dense())
     data = json.loads((tmp_path / "net_blob.json").read_text())
     assert memories | named - {"memories"} <= data.keys()
-    export_graph(
-        dense(),
-        tmp_path / "m4",
-        core="cortex-m4",
-        options=ExportOptions(blob=True, name="net", unaligned=False),
-    )
-    assert not record.read_record(tmp_path / "m4").request.options.unaligned
+
+
+def test_code_that_loads_words_at_their_own_multiples_has_blobs_of_its_own(tmp_path):
+    structures = set()
+    for unaligned in (True, False):
+        folder = tmp_path / str(unaligned)
+        asked = ExportOptions(blob=True, name="net", unaligned=unaligned)
+        project = export_graph(dense(), folder, core="cortex-m4", options=asked)
+        assert record.read_record(folder).request.options.unaligned == unaligned
+        structures.add(project.blob.structure)
+    assert len(structures) == 2

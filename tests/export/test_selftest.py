@@ -103,12 +103,13 @@ def test_a_state_begins_with_what_stands_for_zero():
     assert (_zeros(floats).tolist(), _zeros(integers).tolist()) == ([0.0, 0.0], [3, 3])
 
 
-def test_outputs_without_bytes_are_not_looked_at():
-    values = [Value(name, DType.INT8, shape, Q) for name, shape in (("a", (0, 4)), ("b", (1, 4)))]
-    nodes = [SimpleNamespace(outputs=(value,)) for value in values]
+def test_each_output_of_an_op_that_has_bytes_is_looked_at():
+    rows = {"none": 0, "some": 1, "more": 2}
+    values = [Value(name, DType.INT8, (n, 4), Q) for name, n in rows.items()]
+    nodes = [SimpleNamespace(outputs=values), SimpleNamespace(outputs=values[1:2])]
     writer = SimpleNamespace(kernel_of=lambda node: node, pointer=lambda value: (value.name,))
     looks = _looks(SimpleNamespace(bound=lambda: nodes), writer)
-    assert [look.value.name for look in looks] == ["b"]
+    assert [look.value.name for look in looks] == ["some", "more", "some"]
 
 
 def spoil(project, pattern, old, new):
