@@ -9,7 +9,7 @@ import pytest
 from tests.backends.c.test_choice import conv
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tests.ops.build import Case, build_s8
-from tests.ops.quantised import node_of, s8, s16, weights
+from tests.ops.quantised import constant, node_of, s8, s16, weights
 from tinyrt.backends.c.blocks import fours, relu, winograd
 from tinyrt.backends.c.blocks.block import long_block, pair_block
 from tinyrt.backends.c.blocks.depthwise import LONG_ROW, has_few_rows
@@ -314,10 +314,11 @@ def test_averages_take_the_kernel_of_their_taps_and_core(name):
     assert choose(node, Target(isa)).name == f"tinyrt_average_{function}_s8"
 
 
-def test_rows_of_groups_and_images_may_not_overwrite_what_vectors_read():
-    """A convolution on vectors goes group by group over the whole image."""
-    rng = np.random.default_rng(0)
-    plain = build_s8(conv((1, 6, 6, 8), (8, 3, 3, 8)), rng).graph.bind(0)
-    grouped = build_s8(conv((1, 6, 6, 8), (8, 3, 3, 4)), rng).graph.bind(0)
-    assert choose(plain, Target(MVE)).sweep() is not None
-    assert choose(grouped, Target(MVE)).sweep() is None
+@pytest.mark.parametrize("number", [100, 200])
+def test_rows_of_groups_and_images_may_not_overwrite_what_vectors_read(number):
+    """A convolution on vectors goes group by group over the whole image, of wide weights, too."""
+    dtype = DType.INT8 if number < 128 else DType.INT16
+    for c_in in (8, 4):
+        w = constant(dtype, 8, 3, 3, c_in, fill=number, scale=0.1)
+        layer = node_of("conv2d", Conv2dAttrs(), [s8(1, 6, 6, 8), w], [s8(1, 4, 4, 8, scale=50.0)])
+        assert (choose(layer, Target(MVE)).sweep() is not None) is (c_in == 8)

@@ -291,6 +291,14 @@ def test_pixels_on_vectors_have_an_order_where_they_are_copied(columns, in_order
     assert (kernel.sweep() is not None) is in_order
 
 
+def test_pixels_on_vectors_with_steps_between_them_are_read_where_they_lie():
+    """Not before the outputs of their line are written."""
+    ports = [s8(1, 8, 8, 16), weights(16, 1, 1, 16)], [s8(1, 4, 4, 16)]
+    kernel = choose(node_of("conv2d", Conv2dAttrs(stride=(2, 2)), *ports), Target(MVE))
+    assert kernel.name == "tinyrt_conv2d_s8"
+    assert [step.reads_first for step in kernel.sweep()] == [False] * 4
+
+
 # Ops that devices do not have, and copies
 
 

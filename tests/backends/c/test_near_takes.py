@@ -12,6 +12,7 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices, Params, Target
 from tinyrt.backends.c.mve.more import MAX_COLUMN, takes
+from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.rejoined import _has_kernel, _has_vectors
 from tinyrt.backends.c.x86.products import _Lined
 from tinyrt.ir import DType
@@ -43,6 +44,20 @@ def test_vectors_read_taps_again_where_weights_are_wide(name):
     assert takes(node, window, Target(MVE)) is taken
     # In code for blobs later weights may be wide where these are not.
     assert takes(node, window, Target(MVE, choices=CHOSEN)) is (name != "a longer one")
+
+
+@pytest.mark.parametrize(("kernel", "channels", "gathers"), [((3, 3), 5, 0), ((1, 1), 15, 1)])
+def test_points_that_fill_a_vector_are_gathered_where_they_are_whole_windows(
+    kernel, channels, gathers
+):
+    """Of fifteen places of a point one is read again."""
+    w = constant(DType.INT16, 4, *kernel, channels, scale=0.1)
+    w.data[0, 0, 0, 2] = 200
+    y = s8(1, 7 - kernel[0], 10 - kernel[1], 4, scale=50.0)
+    node = node_of("conv2d", Conv2dAttrs(), [s8(1, 6, 9, channels), w], [y])
+    (call,) = choose(node, Target(MVE)).calls
+    p = params_of(call)
+    assert (p["column_bytes"], p["count"], p["gathers"]) == (15, 1, gathers)
 
 
 @pytest.mark.parametrize(("width", "filters"), [(1, 1), (1, 2), (2, 1), (2, 2)])

@@ -104,3 +104,13 @@ def test_no_operand_of_an_lstm_takes_sums_to_the_limit(isa, operand, sign):
     below = (MAX_SUM[isa] >> 21) - 1 << 21
     assert wide_lstm(constants(below), UNITS, isa) is not None
     assert wide_lstm(constants(MAX_SUM[isa]), UNITS, isa) is None
+
+
+@pytest.mark.parametrize("operand", [0, 1])
+def test_halves_of_a_dsp_core_hold_the_weights_of_either_operand_of_an_lstm(operand):
+    """Of -128 above a negative weight they have no room."""
+    w = [np.zeros((32, 4), np.int8) for _ in range(2)]
+    w[operand][:] = -128
+    sums = np.zeros(32, np.int64)
+    assert wide_lstm((*w, sums, sums), UNITS, SCALAR) is not None
+    assert wide_lstm((*w, sums, sums), UNITS, DSP) is None

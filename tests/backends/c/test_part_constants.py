@@ -158,20 +158,22 @@ def test_a_matrix_on_vectors_is_cut_by_pairs_of_rows_and_a_row_by_channels():
 # Elements
 
 
-def shaped(nested):
-    shape = {"rank": 1, "dims": [150], "a_strides": [1], "b_strides": [0]}
+def shaped(nested, a, b):
+    shape = {"rank": 1, "dims": [150], "a_strides": [a], "b_strides": [b]}
     return call("tinyrt_add_s8", Params("p_t", {"shape": shape} if nested else shape), X, Y, Y)
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_elements_of_two_inputs_are_cut_at_64(nested):
-    cut = cut_of(shaped(nested), SCALAR, True)
+@pytest.mark.parametrize("strides", [(1, 0), (0, 1), (1, 1)])
+def test_elements_of_two_inputs_are_cut_at_64(strides, nested):
+    """An input of one element stays where it is, whichever it is."""
+    cut = cut_of(shaped(nested, *strides), SCALAR, True)
     assert cut.units == 3
     for a, b in ((0, 1), (1, 3)):
         part = cut.part(a, b)
         p = params_of(part)
         assert (p["shape"] if nested else p)["dims"] == [min(64 * b, 150) - 64 * a]
-        assert [arg.skip for arg in part.args[1:]] == [64 * a, 0, 64 * a]
+        assert [arg.skip for arg in part.args[1:]] == [64 * a * step for step in (*strides, 1)]
 
 
 def test_the_first_number_is_that_of_elements():

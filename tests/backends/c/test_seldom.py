@@ -96,7 +96,9 @@ def test_a_row_of_channels_on_vectors_is_cut_by_eights():
     assert cut_of(row(8), MVE, True) is None
     cut = cut_of(row(20), MVE, True)
     last = cut.part(2, 3)
-    assert (cut.units, params_of(last)["product"]["c_out"]) == (3, 4)
+    own = params_of(last)
+    assert (cut.units, own["product"]["c_out"], own["step"]) == (3, 4, 1)
+    assert [own[name].skip for name in ("mult", "shift")] == [16, 16]
     skips = [arg.skip for arg in last.args if isinstance(arg, Data | Place)]
     assert skips == [0, 16 * 16, 16, 16]
 

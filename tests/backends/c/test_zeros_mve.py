@@ -11,7 +11,7 @@ from tests.export.models import layer_of
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.kernel import Data, Target
 from tinyrt.backends.c.mve.cost import CALL, kept_cost
 from tinyrt.backends.c.mve.packing import pack_filters
 from tinyrt.backends.c.mve.zeros import most_words, starts_of_quads, without_zeros
@@ -155,7 +155,9 @@ def test_a_row_goes_by_four_channels():
     assert words[0].skip == 3 + 2 * 17
     scales = [arg for arg in part.args if getattr(arg, "role", "") == "scales"]
     assert scales[0].skip == 9
-    assert cut_of(part, MVE, overlaps=False).units == 2
+    again = cut_of(part, MVE, overlaps=False)
+    assert again.units == 2
+    assert [a.skip for a in again.part(1, 2).args if isinstance(a, Data)] == [3 + 2 * 17 + 20, 18]
     assert kernel.cost() > CALL
     # Each part has its own blocks: of the last channels, one of zeros.
     each = [instructions_of(cut.part(i, i + 1), node, kernel, MVE) for i in range(4)]

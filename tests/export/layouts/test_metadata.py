@@ -18,7 +18,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.export import CORES, ExportOptions, bundle, export_graph
 from tinyrt.export.layouts import LAYOUTS, find_layout
 from tinyrt.export.layouts.arrange import semantic
-from tinyrt.export.layouts.example import Run
+from tinyrt.export.layouts.example import Run, run_of
 
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
@@ -107,6 +107,15 @@ def test_keywords_of_a_model_with_a_state_slices_and_a_self_test(tmp_path):
         f"ECHO_ARENA_{n}" for n in ("BYTES", "ALIGNMENT")
     }
     assert all(word in header for word in words)
+
+
+@pytest.mark.parametrize(
+    ("shared", "arrays"), [(None, ["arena_of_echo", "state_of_echo"]), ("all", ["state_of_echo"])]
+)
+def test_a_model_in_an_arena_for_all_has_memory_of_its_own_for_its_state(shared, arrays, tmp_path):
+    run = run_of(export_graph(echo(), tmp_path), shared)
+    assert [memory.name for memory in run.memories] == arrays
+    assert (run.state, run.regions) == ("state_of_echo", (f"arena_of_{shared or 'echo'}",))
 
 
 def test_a_platformio_library_and_its_example(exported):
