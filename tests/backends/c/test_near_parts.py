@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.backends.c.test_choice import conv
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tests.ops.build import Case, build_s8
 from tests.ops.quantised import constant, node_of, s8, s16, weights
