@@ -166,3 +166,15 @@ def test_pixels_of_vectors_are_those_that_are_copied_at_once(high, wide, pads, u
         sizes = [p[name][side] for name in "xy" for side in "hw"]
         assert sizes == [1, left, 1, left]
         assert skips(part) == (16 * step, 12 * step)
+
+
+@pytest.mark.parametrize("name", ["kernel_h", "kernel_w", "stride_h", "stride_w"])
+def test_windows_on_vectors_that_are_more_than_a_pixel_each_are_cut_by_lines(name):
+    """Longer or farther from each other, along either axis."""
+    window = dict.fromkeys(("kernel_h", "kernel_w", "stride_h", "stride_w"), 1) | {name: 2}
+    window |= {"dilation_h": 1, "dilation_w": 1, "pad_top": 0, "pad_left": 0}
+    steps = {"x_point_step": 8, "y_point_step": 4}
+    one = sized("conv2d_s8", 2, 12, window=window, at_once=8, groups=1, **steps)
+    cut = rows.vector_lines(one)
+    y = params_of(cut.part(0, 1))["y"]
+    assert (cut.units, y["h"], y["w"]) == (2, 1, 12)
