@@ -5,10 +5,13 @@ read-only here, so that one that is written to makes the call fail. ``HANDS_OUT`
 with an array that lies near what is kept.
 """
 
+import json
+
 import numpy as np
 import pytest
 
-from tinyrt.dsp import LogMel
+from tests.seeing import COLOURS
+from tinyrt.dsp import Learner, LogMel, NearestMean, Pipeline
 from tinyrt.dsp.anomaly import Anomaly, AnomalyStream, numbers_of
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.stream import LogMelStream
@@ -117,6 +120,24 @@ TAKES = {
 @pytest.mark.parametrize("call", TAKES.values(), ids=TAKES)
 def test_arrays_that_are_given_are_not_written_to(call):
     call()
+
+
+OPTIONS = {
+    "LogMel": LogMel(),
+    "Pipeline": Pipeline(LogMel(bands=2), (0.5, 1.0), (0, 7), detector=Detector(3)),
+    "Vision": COLOURS,
+    "Learner": Learner(((1, 2), (3, 4)), (0, 0), 0, 0.1),
+    "NearestMean": NearestMean.empty(2, 3),
+}
+
+
+@pytest.mark.parametrize("value", OPTIONS.values(), ids=OPTIONS)
+def test_options_that_are_given_stay_as_they_are(value):
+    """Who read them from a file may write them to another."""
+    written = json.dumps(value.as_dict())
+    options = json.loads(written)
+    assert type(value).from_dict(options) == value
+    assert options == json.loads(written)
 
 
 def heard(change):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import Builder
+from tests.graphs import Builder, small_cnn
 from tinyrt.ir import QParams
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -20,6 +20,7 @@ from tinyrt.quantize.calibration.search import (
 from tinyrt.quantize.pipeline import Prepared
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.simulate import Simulator
 
 
 def test_steps_of_int16_are_fine_enough_as_they_are(monkeypatch):
@@ -134,3 +135,22 @@ def test_of_several_plans_the_nearest_to_the_float_model_is_taken(shares):
     prepared = Prepared(graph, {}, {"x": x}, None, config)
     found = prepared._nearest([(config, each) for each in plans])
     assert found is plans[shares.index(max(shares))]
+
+
+def test_of_a_model_only_what_depends_on_a_change_is_computed_again():
+    """A search changes one tensor after the other."""
+    computed = []
+
+    class Noting(Simulator):
+        def compute(self, node, *others):
+            computed.append(node.output.name)
+            return super().compute(node, *others)
+
+    graph = small_cnn()
+    x = np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
+    simulator, names = Noting(graph, {"x": x}), [node.output for node in graph.nodes]
+    assert computed == names
+    for i in (0, 3, len(names) - 1):
+        computed.clear()
+        simulator.run({}, {}, simulator.reference, (names[i],))
+        assert computed == names[i:]

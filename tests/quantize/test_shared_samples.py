@@ -86,13 +86,38 @@ def test_a_crew_finds_the_same_ranges(calibrator, asked):
     assert asked == [(3, "tcp://scheduler:1")]
 
 
-@pytest.mark.parametrize("config", [QuantConfig(), QuantConfig(bias_correction="empirical")])
-def test_a_model_is_quantised_with_the_crew_and_tells_how_far_it_is(config, asked):
+SAMPLES = [(32, 32), (64, 64), (70, 70)]
+GROUPS = 8
+"""Of tensors: the input, and what each op gives; a reshape's is in that of its input."""
+
+
+def counted(total):
+    return [(i, total) for i in range(1, total + 1)]
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        (QuantConfig(), 0),
+        (QuantConfig(Calibrator.MEASURED), 0),
+        (QuantConfig(bias_correction="empirical"), len(small_cnn().nodes)),
+        (QuantConfig(tune_ranges=True), GROUPS - 1),  # a softmax prescribes its own
+    ],
+)
+def test_a_model_is_quantised_with_the_crew_and_tells_how_far_it_is(config, parts, asked):
     told = []
     quantize_graph(small_cnn(), IMAGES, config, lambda *done: told.append(done), CREW)
     assert asked == [(3, "tcp://scheduler:1")]
-    nodes = len(small_cnn().nodes) if config.optimizes else 0
-    assert told == [(32, 32), (64, 64), (70, 70), *((i, nodes) for i in range(1, nodes + 1))]
+    assert told == [*SAMPLES, *counted(parts)]
+
+
+def test_a_budget_tells_how_many_samples_sources_of_noise_and_layers_are_done():
+    told, config = [], QuantConfig(bias_correction="empirical")
+    quantize_within(
+        small_cnn(), IMAGES, config, Budget(), None, lambda *done: told.append(done), CREW
+    )
+    sources = GROUPS + 2 * 4  # weights of four layers, in int8 and in int4
+    assert told == [*SAMPLES, *counted(sources), *counted(len(small_cnn().nodes))]
 
 
 def test_budgets_and_bisections_have_the_crew_too(asked):

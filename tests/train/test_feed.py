@@ -5,6 +5,7 @@ import pytest
 
 from tinyrt.errors import DataError
 from tinyrt.train import SGD, Adam, Tensor, cross_entropy
+from tinyrt.train.feed import feed_of
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.nn import Linear, Sequential
 
@@ -142,12 +143,18 @@ X, Y = problem()
         (X, None, FitConfig(2), "samples are ndarray, labels NoneType"),
         (list(in_batches()), Y, FitConfig(2), "samples are list, labels ndarray"),
         (7, None, FitConfig(2), "samples are int, labels NoneType"),
+        ((X, [0] * 80), Y, FitConfig(2), "samples are tuple, labels ndarray"),
     ],
 )
 def test_what_is_no_feed_is_refused(x, y, config, said):
     net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
     with pytest.raises(DataError, match=said):
         fit(net, Adam(net.parameters()), x, y, config, rng=np.random.default_rng(0))
+
+
+def test_a_state_is_of_the_shapes_of_every_array():
+    feed = feed_of((X, X[:, :2]), (Y, X[:, :1]), FitConfig(1))
+    assert feed.facts == ([(80, 4), (80, 2)], [(80,), (80, 1)])
 
 
 @pytest.mark.parametrize("option", ["lr", "on_step"])

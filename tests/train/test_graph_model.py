@@ -282,6 +282,14 @@ def test_samples_go_one_by_one_where_the_model_moves_their_axis():
     np.testing.assert_array_equal(scores[graph.outputs[0]], single[graph.outputs[0]])
 
 
+def test_the_graph_for_so_many_samples_is_made_once():
+    """A training run asks for two numbers of them again and again."""
+    model = GraphModel(two_heads()[0])
+    first, *_, again = ([node.output for node in model.nodes(n)] for n in (4, 3, 1, 4))
+    assert all(a is b for a, b in zip(first, again, strict=True))
+    assert first[0].shape[0] == 4
+
+
 def test_ranges_move_once_for_all_samples_that_go_one_by_one():
     net = Net()
     model = QatModel(net.builder.graph(moved(net, "x")), samples()[0])
@@ -305,8 +313,12 @@ def test_what_cannot_go_one_by_one_is_refused():
     with pytest.raises(UnsupportedError, match=r"batch norms want the samples of a batch together"):
         GraphModel(graph)(Tensor(samples()[0]))
     net = Net()
-    with pytest.raises(UnsupportedError, match=r"moves the samples' axis away from the front"):
-        GraphModel(net.builder.graph(moved(net, "x", back=False)))(Tensor(samples()[0]))
+    outputs = net.dense("x", net.constant(4, 4)), moved(net, "x", back=False)
+    with pytest.raises(
+        UnsupportedError, match=r"moves the samples' axis away from the front"
+    ) as refused:
+        GraphModel(net.builder.graph(*outputs))(Tensor(samples()[0]))
+    assert f"'{outputs[1]}'" in refused.value.tensor
 
 
 def test_norms_of_samples_that_go_one_by_one_are_folded_with_a_warning():

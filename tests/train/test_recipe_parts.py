@@ -296,16 +296,32 @@ def test_only_recipes_with_classes_have_a_teacher(trained):
     assert stages.teaching(untaught) is None
 
 
+STAGES = {
+    "training": Training(2, 0.5, batch=5),
+    "int8": Training(3, 0.25, batch=6),
+    "healing": Training(4, 0.125, batch=7),
+    "int4": Training(5, 0.0625, batch=8),
+}
+
+
 @pytest.mark.parametrize("shown", [True, False, None])
-def test_every_training_of_a_recipe_shows_its_progress(monkeypatch, shown):
+def test_every_training_of_a_recipe_is_as_it_says_and_shows_its_progress(monkeypatch, shown):
     """The first, those in int8 and in four bits, and the one that heals what was pruned."""
     asked = []
 
-    def fitted(*arguments, **options):
-        asked.append(arguments[4].progress)
+    def fitted(module, optimizer, x, y, config, **options):
+        rates = {stage for stage, found in STAGES.items() if options["lr"] == found.lr}
+        taught = options["objective"] is not None
+        asked.append((config.epochs, config.batch, config.progress, rates, taught))
+        assert (options["loss"], options["augment"]) == (recipe.loss, recipe.augment)
         return ()
 
     monkeypatch.setattr(stages, "fit", fitted)
-    trained = stages.train_float(TINY, progress=shown)
+    recipe = replace(TINY, **STAGES, loss=digits.smoothed, augment=digits.shifted)
+    trained = stages.train_float(recipe, progress=shown)
     assert [v.name for v in stages.variants(trained, progress=shown)][-2:] == ["pruned", "int4"]
-    assert asked == [shown] * 5
+    names = ("training", "int8", "healing", "int8", "int4")
+    assert asked == [
+        (STAGES[name].epochs, STAGES[name].batch, shown, {name}, name != "training")
+        for name in names
+    ]

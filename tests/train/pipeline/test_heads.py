@@ -8,16 +8,17 @@ import pytest
 from tests.graphs import Builder
 from tests.train.pipeline.test_run import QUICK
 from tinyrt.convert.passes import optimize
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, DefectError
 from tinyrt.interpreter.model import Model
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.train.ends import mixes_samples
-from tinyrt.train.pipeline.lessons import Kind
-from tinyrt.train.pipeline.run import train_for_int8
+from tinyrt.quantize import PRESETS, Preset, quantize_graph
+from tinyrt.train.ends import ends_of, mixes_samples
+from tinyrt.train.pipeline.lessons import Kind, answers_at_ends
+from tinyrt.train.pipeline.run import _Run, train_for_int8
 from tinyrt.train.pipeline.samples import Samples
 
 
@@ -64,6 +65,20 @@ def test_two_inputs_and_two_heads(moves):
     del labels[graph.outputs[0]]
     taught = train_for_int8(graph, Samples(inputs, labels), replace(QUICK, epochs=1))
     assert [f.learns_from for f in taught.figures] == ["teacher", "labels and teacher"]
+
+
+@pytest.mark.parametrize("off", [0, 1])
+def test_every_output_of_the_int8_graph_answers_as_in_training(off):
+    graph, inputs, *labels = two_heads()
+    samples = Samples(inputs, dict(zip(graph.outputs, labels, strict=True)))
+    run = _Run(graph, samples, QUICK, None, print)
+    int8 = quantize_graph(run.graph, inputs, PRESETS[Preset.FAST])
+    answers = answers_at_ends(int8, run.samples.rows(run.held))
+    run._deployed(int8, answers)
+    answers[off][3] += int8.value(ends_of(int8)[off]).q.scale
+    with pytest.raises(DefectError) as refused:
+        run._deployed(int8, answers)
+    assert refused.value.tensor == run.lessons[off].name
 
 
 def test_a_state_is_of_the_labels_of_every_output(tmp_path):

@@ -252,6 +252,34 @@ def test_a_teacher_of_another_kind_is_refused(case):
         lesson(model(3), None, teacher)
 
 
+def heads(*ends):
+    """Two dense layers of one input, and what each ends in."""
+    b, outputs = Builder((1, 4)), []
+    for end in ends:
+        w = b.constant(RNG.normal(size=(3, 4)).astype(np.float32))
+        y = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
+        outputs.append(b.op(end, (y,), SoftmaxAttrs() if end == "softmax" else None) if end else y)
+    return b.graph(*outputs)
+
+
+@pytest.mark.parametrize(
+    ("own", "taught", "kinds"),
+    [
+        ((None, None), (None, "softmax"), [Kind.VALUES, Kind.SHARES]),
+        ((None, None), ("softmax", None), [Kind.SHARES, Kind.VALUES]),
+        ((None, "logistic"), (None, "logistic"), [Kind.VALUES, Kind.VALUES]),
+    ],
+)
+def test_each_output_learns_from_the_teachers_of_the_same_place(own, taught, kinds):
+    graph, teacher = heads(*own), heads(*taught)
+    x = RNG.normal(size=(N, 4)).astype(np.float32)
+    answers = answers_at_ends(teacher, {"x": x})
+    found = lessons_of(graph, {}, Teacher(teacher, answers), Teaching())
+    assert [one.kind for one in found] == kinds
+    for one, own_answers in zip(found, answers, strict=True):
+        np.testing.assert_array_equal(one.teacher, own_answers)
+
+
 def test_a_teacher_of_another_number_of_outputs_is_refused():
     two = Builder((1, 4))
     graph = two.graph(two.op("abs", ("x",)), two.op("exp", ("x",)))

@@ -64,7 +64,8 @@ def lesson(kind, labels):
 def test_classes_are_held_out_in_their_proportion():
     y = np.array([0] * 20 + [1] * 10)
     others = lesson(Kind.VALUES, np.zeros((30, 1), np.float32))
-    training, held = split([others, lesson(Kind.CLASSES, y[:, None])], 30, 0.1, 3)
+    places = lesson(Kind.CLASSES, np.zeros((30, 2), np.int64))
+    training, held = split([others, places, lesson(Kind.CLASSES, y[:, None])], 30, 0.1, 3)
     assert list(y[held]) == [0, 0, 1]
     assert sorted([*training, *held]) == list(range(30))
     assert list(training) != sorted(training)

@@ -49,7 +49,7 @@ def split(
 ) -> tuple[Array, Array]:
     """Which samples are trained on, in random order, and which are held out.
 
-    Classes are held out in the same proportion, where the first output with labels has one for each
+    Classes are held out in the same proportion: those of the first output that has one for each
     sample. Folds of the same seed hold out different samples.
 
     Raises:
