@@ -37,13 +37,6 @@ def test_the_first_region_has_what_is_used_most_for_its_size(sizes, traffic, fas
     ]
 
 
-def test_regions_are_filled_in_their_order():
-    regions = (Region("a", 40), Region("b", 40), Region("c"))
-    found = assign(problem_of(40, 40, 40), regions, (1, 3, 2))
-    assert found.region == [2, 0, 1]
-    assert [p.nbytes for p in found.placements] == [40, 40, 40]
-
-
 def test_a_region_without_limit_takes_all():
     found = assign(problem_of(100, 40), (Region("a"), Region("b", 10)), (1, 1))
     assert found.region == [0, 0]
