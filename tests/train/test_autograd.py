@@ -112,12 +112,13 @@ def test_hooks_see_and_replace_whole_gradients():
     seen = []
     y.register_hook(lambda g: seen.append(g.tolist()))
     remove = y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: g + 1)
     (y + y).sum().backward(retain_graph=True)
     assert seen == [[2, 2]]
-    assert x.grad.tolist() == [60, 60]
+    assert x.grad.tolist() == [63, 63], "each gets what the one before gave"
     remove()
     (y + y).sum().backward()
-    assert x.grad.tolist() == [66, 66]
+    assert x.grad.tolist() == [72, 72]
     z = x * 2
     z.register_hook(lambda g: g[:1])
     with pytest.raises(ShapeError, match="a hook"):
