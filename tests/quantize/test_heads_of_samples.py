@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.graphs import small_cnn
 from tinyrt.quantize.calibration.samples import split_head
+from tinyrt.quantize.methods.chosen import hold_back
 
 
 def batches(sizes, rows):
@@ -35,3 +37,18 @@ def test_a_head_has_as_many_samples_as_are_asked_for(sizes, rows, count):
     found = list(again)
     np.testing.assert_array_equal(np.concatenate([b["x"] for b in found]), np.arange(6 * rows))
     assert len(found) == len(sizes)
+
+
+@pytest.mark.parametrize(
+    ("samples", "count", "parts"),
+    [
+        (24, 60, (16, 8)),
+        (23, 60, None),
+        (60, 24, (24, 36)),
+        (60, 23, None),
+    ],
+)
+def test_samples_are_held_back_where_both_parts_say_enough(samples, count, parts):
+    """Of a model so large that few are fitted to, none are."""
+    found = hold_back(small_cnn(), {"x": np.zeros((samples, 8, 8, 3), np.float32)}, count)
+    assert parts == (found and tuple(len(part["x"]) for part in found))

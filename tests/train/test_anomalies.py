@@ -58,6 +58,7 @@ def test_only_the_first_one_is_named():
     with detect_anomaly():
         y = (x * 2).exp()
         y.backward(np.array([1.0, 1.0, np.nan]))
+        assert np.isnan((Tensor(1.0) * x).data[0]), "nor of another operand"
     assert np.isnan(x.grad[[0, 2]]).all()
 
 

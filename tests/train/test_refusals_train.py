@@ -35,8 +35,13 @@ def unlabelled():
     return held_out(Dataset(x, y, x, y), 0.5, 0)
 
 
-def batch_norm():
-    return normalise_batch(Tensor(np.ones((4, 3))), Tensor(np.ones(2)), Tensor(np.ones(3)), 1e-3)
+def batch_norm(gamma=2, beta=3):
+    parameters = (Tensor(np.ones(count)) for count in (gamma, beta))
+    return normalise_batch(Tensor(np.ones((4, 3))), *parameters, 1e-3)
+
+
+def long_shift():
+    return batch_norm(3, 4)
 
 
 def weighted():
@@ -50,6 +55,7 @@ REFUSED = [
         ["arg_max cannot be trained: it has no float form with a gradient"],
     ),
     (batch_norm, ShapeError, ["batch norm over (4, 3)", "(2,)", "one element per channel: (3,)"]),
+    (long_shift, ShapeError, ["batch norm over (4, 3)", "shape (4,)"]),
     (
         lambda: logits_of(Model(two_outputs())),
         DataError,

@@ -231,30 +231,23 @@ def test_what_reads_an_input_is_as_it_is():
     np.testing.assert_array_equal(state["image.2.weight"], turned.reshape(2, 12))
 
 
-class Times(Module):
-    """Times a constant, one or one for each element."""
+class Of(Module):
+    """A function of what is read."""
 
-    def __init__(self, *factors):
-        self.factors = np.array(factors, np.float32)
-
-    def forward(self, x):
-        return x * self.factors
+    def __init__(self, function):
+        self.forward = function
 
 
-class Joined(Module):
-    """The sum of what is read and of its positive part."""
-
-    def forward(self, x):
-        return x + x.relu()
-
-
+EACH = np.arange(12, dtype=np.float32)
 BETWEEN = {
     "an activation": (ReLU, True),
-    "one factor": (lambda: Sequential(Times(0.5), LeakyReLU()), True),
-    "a factor for each": (lambda: Times(*range(12)), False),
+    "one factor": (lambda: Sequential(Of(lambda x: x * 0.5), LeakyReLU()), True),
+    "a factor for each": (lambda: Of(lambda x: x * EACH), False),
+    "one number less each": (lambda: Of(lambda x: 2 - x), True),
+    "a number less each": (lambda: Of(lambda x: EACH - x), False),
     "a slope for each": (lambda: PReLU(12), False),
     "shares of all": (Softmax, False),
-    "a sum": (Joined, False),
+    "a sum": (lambda: Of(lambda x: x + x.relu()), False),
 }
 
 
