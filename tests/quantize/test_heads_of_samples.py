@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
-from tinyrt.quantize.calibration.samples import split_head
+from tinyrt.quantize.calibration.samples import read_batches, split_head
 from tinyrt.quantize.methods.chosen import hold_back
 
 
@@ -52,3 +52,10 @@ def test_samples_are_held_back_where_both_parts_say_enough(samples, count, parts
     """Of a model so large that few are fitted to, none are."""
     found = hold_back(small_cnn(), {"x": np.zeros((samples, 8, 8, 3), np.float32)}, count)
     assert parts == (found and tuple(len(part["x"]) for part in found))
+
+
+def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path):
+    """However they were written there."""
+    for i in (7, 2, 9, 0, 4, 8, 1, 6, 3, 5):
+        np.save(tmp_path / f"{i}.npy", np.full((2, 3), i, np.float32))
+    assert [batch["x"][0, 0] for batch in read_batches(tmp_path)] == list(range(10))
