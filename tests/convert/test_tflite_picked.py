@@ -13,6 +13,7 @@ from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.topk_v2 import TopkV2Attrs
@@ -70,6 +71,16 @@ def test_places_of_the_largest_may_pick_something_else():
         np.testing.assert_array_equal(
             evaluate(again, feeds)[picked], evaluate(graph, feeds)[picked], strict=True
         )
+
+
+@pytest.mark.parametrize("axis", [2, -1])
+def test_columns_are_picked_along_an_axis_counted_from_the_front(axis):
+    tensors = [T("x", (3, 4, 5), "FLOAT32"), T("y", (3, 4, 3), "FLOAT32")]
+    tensors.append(T("columns", (3,), "INT32", np.array([4, 0, 3], np.int32)))
+    op = Op("GATHER", ["x", "columns"], ["y"], "GatherOptions", {"Axis": axis})
+    data = build(Subgraph(tensors, [op], ["x"], ["y"]))
+    agree(data)
+    assert parse_tflite(data).nodes[0].attrs == GatherAttrs(2, (4, 0, 3), (3,))
 
 
 @pytest.mark.parametrize("dtype", SIGNED)

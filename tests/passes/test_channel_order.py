@@ -70,6 +70,9 @@ ENDS = {
     "a cut of channels": lambda net: part(net, net.op("abs", (turned(net),)), 1, 2),
     "picked rows": lambda net: net.conv(picked(net, turned(net), 4, 0, axis=1)),
     "picked channels": lambda net: picked(net, net.op("abs", (turned(net),)), 1, 3),
+    "axes counted from the end": lambda net: picked(
+        net, net.op("abs", (picked(net, "x", *TURN, axis=-1),)), 1, 3, axis=-1
+    ),
 }
 
 

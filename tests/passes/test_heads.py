@@ -274,6 +274,12 @@ def test_a_dimension_that_is_cut_twice():
     assert ops(graph) == ["reshape", "transpose"]
 
 
+def test_a_dimension_that_is_counted_from_the_end():
+    net = Net((1, 4, 6))
+    graph, _ = apply(net.graph(table(net, "x", -1, 3, 2)), GATHER_TO_TRANSPOSE)
+    assert ops(graph) == ["reshape", "transpose"]
+
+
 def test_a_gather_that_others_read_is_turned_by_itself():
     net = Net((1, 4, 6, 3))
     first = table(net, "x", 1, 2, 2)

@@ -21,6 +21,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mean import MeanAttrs, axes_of
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.slice import SliceAttrs
 
 Order = NDArray[np.int64]
@@ -37,7 +38,7 @@ REDUCING = ops_where(lambda spec: "axes" in (spec.traits.dims or {}))
 def order_channels(graph: Graph, node: Node) -> Patch | Refusal | None:
     """conv(f(gather(x, i)), w) = conv(f(gather(x, sorted i)), w'), w' with its columns moved."""
     attrs, rank = node.attrs_as(GatherAttrs), len(graph.value(node.inputs[0]).shape)
-    if len(attrs.shape) != 1 or attrs.axis != rank - 1:
+    if len(attrs.shape) != 1 or axis_of(attrs.axis, rank) != rank - 1:
         return None
     indices = np.asarray(attrs.indices)
     stored = np.argsort(indices, kind="stable")
@@ -153,7 +154,8 @@ def _gather(walk: _Walk, node: Node) -> Node | None:
     attrs, order = node.attrs_as(GatherAttrs), walk.orders[node.inputs[0]]
     if len(attrs.shape) != 1:
         return None
-    if attrs.axis != len(walk.graph.value(node.inputs[0]).shape) - 1:
+    rank = len(walk.graph.value(node.inputs[0]).shape)
+    if axis_of(attrs.axis, rank) != rank - 1:
         return _same(walk, node)
     return replace(node, attrs=replace(attrs, indices=tuple(order[list(attrs.indices)].tolist())))
 

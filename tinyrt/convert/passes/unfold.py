@@ -11,6 +11,7 @@ from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -27,12 +28,13 @@ def gather_to_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     for gather in chain:
         attrs = gather.attrs_as(GatherAttrs)
         count, steps = attrs.shape
-        axis, i = order[attrs.axis]
+        at = axis_of(attrs.axis, len(order))
+        axis, i = order[at]
         if not _is_even(attrs, parts[axis][i]):
             return Refusal(node.name, f"the places of '{gather.name}' are not all, in even steps")
         parts[axis][i : i + 1] = [steps, count]
         order = [(a, k + 1 if a == axis and k > i else k) for a, k in order]
-        order[attrs.axis : attrs.axis + 1] = [(axis, i + 1), (axis, i)]
+        order[at : at + 1] = [(axis, i + 1), (axis, i)]
     if len(order) > MOST_DIMENSIONS:
         return Refusal(node.name, f"it would have to move {len(order)} dimensions at once")
     stored, output = sorted(order), graph.value(node.output)

@@ -37,7 +37,7 @@ def gather(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
         )
     if indices.is_constant and not batch:
         numbers = constant_ints(inputs, 1, "indices")
-        parts.add("gather", [table], y, GatherAttrs(options.Axis(), numbers, indices.shape))
+        parts.add("gather", [table], y, GatherAttrs(axis, numbers, indices.shape))
         return
     picked, moved = len(indices.shape) - batch, axis - batch
     if moved:
