@@ -178,6 +178,11 @@ def joined(axis):
     return lambda b, x: b.op("concatenation", (x, x), ConcatenationAttrs(axis=axis))
 
 
+def beside_a_constant(b, x):
+    marks = b.constant(RNG.normal(size=(1, 9, 2, 1)).astype(np.float32))
+    return b.op("concatenation", (x, marks), ConcatenationAttrs(axis=3))
+
+
 def greatest(axis):
     return lambda b, x: b.op("arg_max", (x,), ArgAttrs(axis, DType.INT32))
 
@@ -229,6 +234,7 @@ WHOLE = {
     "rows in more dimensions": over_time(in_more_dimensions),
     "shares of rows": over_time(shares_of_rows),
     "joined in time": over_time(joined(-3)),
+    "joined with a constant": over_time(beside_a_constant),
     "the greatest of rows": over_time(greatest(1)),
     "an op over all rows": over_time(
         lambda b, x: b.op("cumsum", (x,), CumsumAttrs(1)),

@@ -135,8 +135,10 @@ def _pad(node: BoundNode, x: Track) -> Streamed | None:
 
 
 def _concatenation(node: BoundNode, x: Track) -> Streamed | None:
+    """Row by row beside time, where no part is a constant, which has all rows of the window."""
     axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
-    return Streamed(x.new, x) if axis != x.axis else None
+    has_constant = any(node.input(i).is_constant for i in range(len(node.inputs)))
+    return Streamed(x.new, x) if axis != x.axis and not has_constant else None
 
 
 def _transpose(node: BoundNode, x: Track) -> Streamed | None:
