@@ -175,13 +175,15 @@ class _Writer:
     def _extra_inputs(self, node: BoundNode, encoded: Encoded) -> Iterable[Value]:
         for suffix, data in encoded.extra:
             q = encoded.fill_q if data.dtype in (np.int8, np.int16) else None
-            yield Value.constant(f"{node.output.name}/{suffix}", data, q)
+            name = self.graph.unique_name(f"{node.output.name}/{suffix}")
+            yield Value.constant(name, data, q)
 
     def _intermediates(self, node: BoundNode, encoded: Encoded) -> list[int]:
         """Tensors that nothing reads or writes: they only carry scales."""
         described = enumerate(encoded.intermediates)
+        named = self.graph.unique_name
         return [
-            self._tensor(Value(f"{node.output.name}/inside_{i}", dtype, (0,), q))
+            self._tensor(Value(named(f"{node.output.name}/inside_{i}"), dtype, (0,), q))
             for i, (dtype, q) in described
         ]
 
