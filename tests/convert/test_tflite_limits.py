@@ -121,6 +121,10 @@ X = np.arange(2 * 5 * 6, dtype=np.float32).reshape(2, 5, 6)
         ((0, 0, 4), (0, 0, 6), (1, 1, 1), {ELLIPSIS: 1, NEW: 2}, X[..., None, 4:6]),
         ((1, 0, 2), (0, 0, 4), (1, 1, 1), {SINGLE: 1, NEW: 2}, X[1, None, 2:4]),
         ((0, 1, 2), (1, 2, 3), (1, 1, 1), {"Offset": True}, X[0:1, 1:3, 2:5]),
+        ((-1, -3, -4), (1, 3, 2), (1, 1, 1), {"Offset": True}, X[-1:, -3:, -4:-2]),
+        ((1, 1, 2), (1, 3, 3), (1, 1, 1), {"Offset": True, BEGIN: 5}, X[:1, 1:4, :3]),
+        ((0, 2, 5), (1, 3, -3), (1, 1, -1), {"Offset": True, BEGIN: 4}, X[:1, 2:5, :2:-1]),
+        ((0, 2, 1), (1, 3, 2), (1, 1, 1), {"Offset": True, END: 2}, X[:1, 2:, 1:3]),
     ],
 )
 def test_an_index_is_what_it_is_in_numpy(begin, end, strides, masks, expected):

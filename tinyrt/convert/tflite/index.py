@@ -22,9 +22,10 @@ class _Entry:
 
     Attributes:
         begin: where it begins, None for the end that the stride comes from.
-        end: where it ends, None likewise.
+        end: where it ends, None likewise; or how far from where it begins.
         stride: step from one element to the next.
         is_single: whether the dimension goes.
+        is_length: whether the end is counted from where it begins.
 
     """
 
@@ -32,6 +33,14 @@ class _Entry:
     end: int | None = None
     stride: int = 1
     is_single: bool = False
+    is_length: bool = False
+
+    def end_in(self, size: int) -> int | None:
+        """Where it ends in a dimension of that size."""
+        if not self.is_length or self.end is None:
+            return self.end
+        first = (0 if self.stride > 0 else -1) if self.begin is None else self.begin
+        return self.end + (first + size if first < 0 else first)
 
 
 def _entries(
@@ -60,14 +69,13 @@ def _entries(
         elif is_new[i]:
             added.append(len(entries))
         else:
-            # Newer files may give lengths in place of ends.
-            end = begins[i] + ends[i] if options.Offset() else ends[i]
             entries.append(
                 _Entry(
                     None if options.BeginMask() >> i & 1 else begins[i],
-                    None if options.EndMask() >> i & 1 else end,
+                    None if options.EndMask() >> i & 1 else ends[i],
                     strides[i],
                     bool(options.ShrinkAxisMask() >> i & 1),
+                    bool(options.Offset()),  # newer files may give lengths in place of ends
                 )
             )
     return entries + [_Entry()] * (rank - len(entries)), added
@@ -87,7 +95,7 @@ def index_of(options: Any, inputs: Operands, shape: Shape) -> tuple[SliceAttrs, 
             size.append(1)
             strides.append(1)
             continue
-        places = range(*slice(entry.begin, entry.end, entry.stride).indices(d))
+        places = range(*slice(entry.begin, entry.end_in(d), entry.stride).indices(d))
         begin.append(places.start)
         size.append(len(places))
         strides.append(entry.stride)
