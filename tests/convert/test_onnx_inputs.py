@@ -223,6 +223,17 @@ def test_bytes_that_are_cast_are_numbers(readers, tmp_path):
     assert_close(Model(graph)(x), expected(path, {"x": x})[0])
 
 
+def test_bytes_of_which_a_later_part_is_cast_are_numbers(tmp_path):
+    m = OnnxModel()
+    sizes = m.const([1, 3], np.int64)
+    part = m.op("Split", m.input(1, 5, 4, dtype=KIND.UINT8), sizes, outputs=2, axis=2)
+    path = m.save(
+        tmp_path, m.op("Exp", m.op("Mul", m.op("Cast", f"{part}_1", to=1), m.const(0.01)))
+    )
+    x = np.random.default_rng(0).integers(0, 256, (1, 5, 4)).astype(np.uint8)
+    assert_close(Model(open_model(path))(x), expected(path, {"x": x})[0])
+
+
 def test_bytes_that_a_scale_belongs_to_are_quantised(tmp_path):
     m = OnnxModel()
     graph = read_onnx(m.save(tmp_path, an_image(m, "DequantizeLinear")))

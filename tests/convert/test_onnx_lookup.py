@@ -184,6 +184,18 @@ def test_integers_of_two_widths_are_computed_with_in_the_wider_one(tmp_path):
     assert_close(Model(open_model(path))(ids), expected(path, {"x": ids})[0])
 
 
+def test_limits_beyond_32_bits_lie_on_their_side_of_all_indices(tmp_path):
+    m = OnnxModel(17)
+    x = m.input(1, 4, dtype=INT64)
+    sides = [m.op("Less", x, m.const(n, np.int64)) for n in (2**40, -(2**40), 2**32 - 1, -(2**32))]
+    path = m.save(tmp_path, *(m.op("Cast", side, to=1) for side in sides))
+    ids = np.array([[0, 70_000, -5, -70_000]], np.int64)
+    graph = open_model(path)
+    found = Model(graph).run(ids.astype(np.int32))
+    for name, want in zip(graph.outputs, expected(path, {"x": ids}), strict=True):
+        assert_close(found[name], want)
+
+
 def test_an_index_is_as_wide_as_the_place_that_it_is_added_to(tmp_path):
     m = OnnxModel(17)
     x = m.input(1, 5, dtype=INT64)

@@ -145,6 +145,14 @@ def test_a_library_is_built_once_per_content(cache):
     assert len(list(cache.iterdir())) == 2
 
 
+def test_a_library_is_built_anew_with_other_options(cache, monkeypatch):
+    graph, usual = _dense(1).graph, native.flags_of(native.find_compiler())
+    for options in (usual, (*usual, "-DNDEBUG")):
+        monkeypatch.setattr(native, "flags_of", lambda compiler, options=options: options)
+        Interpreter.from_graph(graph, backend="native").allocate_tensors()
+    assert len(list(cache.iterdir())) == 2
+
+
 def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
     monkeypatch.setattr(native, "MAX_OPTIMISED", 1000)
     sizes = {True: [], False: []}

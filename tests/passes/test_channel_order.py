@@ -199,6 +199,12 @@ MISSES = {
         lambda net: net.conv(filtered(net, "x", turned(net, net.random(1, 3, 3, 4)))),
         "(depthwise_conv2d) needs the channels",
     ),
+    "filters that make more channels": Miss(
+        "order_channels",
+        (IMAGE,),
+        lambda net: net.conv(filtered(net, turned(net), net.random(1, 3, 3, 8))),
+        "(depthwise_conv2d) needs the channels",
+    ),
     "a border of channels": Miss(
         "order_channels",
         (IMAGE,),

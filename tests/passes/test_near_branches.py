@@ -51,6 +51,12 @@ def depthwise(net: Plain, x: str, rows: int) -> str:
 
 
 MERGED = {
+    "windows that leave a column, but no row, unread": (
+        (1, 6, 6, 3),
+        lambda net: added(
+            net, *(window(net, "x", 3, 3, padding="VALID", stride=(1, 2)) for _ in range(2))
+        ),
+    ),
     "a window over the past and one over the future": (
         IMAGE,
         lambda net: added(

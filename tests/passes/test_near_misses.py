@@ -170,6 +170,12 @@ MISSES = {
         lambda net: (grid(net, net.conv("x"), 0.25), net.op("tanh", (net.conv("x"),))),
         "rounded to grids of their own",
     ),
+    "siblings a later one of which is rounded": Miss(
+        "merge_siblings",
+        (IMAGE,),
+        lambda net: (net.op("tanh", (net.conv("x"),)), grid(net, net.conv("x"), 0.25)),
+        "rounded to grids of their own",
+    ),
     "siblings with computed weights": Miss(
         "merge_siblings",
         (IMAGE, KERNEL),
