@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +12,18 @@ from onnx import TensorProto, helper
 import tinyrt
 from tests.convert.onnx_build import OnnxModel, assert_close, count, expected, feeds_for
 from tests.convert.test_onnx_forms import body
+from tests.graphs import lstm_net
+from tests.ops.stateful import keeping
 from tests.sampling import sampled
 from tinyrt.api import open_model
+from tinyrt.convert.lstm_states import begun_anew
 from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ConversionWarning, ModelFormatError
 from tinyrt.interpreter.model import Model
-from tinyrt.ir import DType
+from tinyrt.ir import DType, Node, Value
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops.add import AddAttrs
 from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.config import Preset, Scheme, configure
 
@@ -195,3 +200,18 @@ def test_what_the_file_says_of_its_variables_must_be_names(tmp_path):
     graph = open_model(classifier(tmp_path), sequence_lstm=True)
     with pytest.raises(ModelFormatError, match=r"tinyrt\.fresh"):
         parse_tflite(write_tflite(graph, {"tinyrt.fresh": b"5"}))
+
+
+def test_states_stay_where_other_ops_keep_some_too():
+    alone = keeping(lstm_net())
+    assert begun_anew(alone).states == ()
+    number, later = (Value(name, DType.FLOAT32, (1,)) for name in ("count", "later"))
+    both = replace(
+        alone,
+        inputs=(*alone.inputs, "count"),
+        outputs=(*alone.outputs, "later"),
+        values=alone.values | {"count": number, "later": later},
+        nodes=(*alone.nodes, Node("add", "later", ("count", "count"), ("later",), AddAttrs())),
+        states=(*alone.states, ("count", "later")),
+    )
+    assert begun_anew(both) is both
