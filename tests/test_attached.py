@@ -160,6 +160,7 @@ def test_other_inputs_take_no_features(dtype, step):
         (value("y", (2, 5)), False),
         (value("y", (1, 4)), False),
         (value("y", (1, 5), DType.INT16), False),
+        (value("y", (1, 5), DType.UINT8), False),
     ],
 )
 def test_a_detector_takes_the_scores_of_its_classes(y, fits):
@@ -185,6 +186,8 @@ UNLIKE = {
     "another size": (value("x", (1, 6)), value("y", (1, 5))),
     "floats": (value("x", (1, 6)), value("y", (1, 6), DType.FLOAT32)),
     "floats in": (value("x", (1, 6), DType.FLOAT32), value("y", (1, 6))),
+    "unsigned": (value("x", (1, 6)), value("y", (1, 6), DType.UINT8)),
+    "unsigned in": (value("x", (1, 6), DType.UINT8), value("y", (1, 6))),
     "no scale": (value("x", (1, 6)), value("y", (1, 6), step=None)),
     "no scale in": (value("x", (1, 6), step=None), value("y", (1, 6))),
 }
