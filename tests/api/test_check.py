@@ -190,9 +190,10 @@ def test_what_is_no_baseline_is_refused(text, problem, tmp_path):
 
 def test_the_arena_alone_builds_nothing(model, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "run_emulated", None)
-    found = measure(model, [Asked("cortex-m0", ("arena",)), Asked("cortex-m55", ("arena",))], None)
-    for core in ("cortex-m0", "cortex-m55"):
-        exported = export_c(model, tmp_path / core, core=core)
+    goals = {"cortex-m0": "size", "cortex-m4": "speed", "cortex-m55": "balanced"}
+    found = measure(model, [Asked(c, ("arena",), goal) for c, goal in goals.items()], None)
+    for core, goal in goals.items():
+        exported = export_c(model, tmp_path / core, core=core, optimize=goal)
         assert found.figures[core] == {"arena": exported.arena_bytes}
     assert found.figures["file"] == {"bytes": len(model.read_bytes())}
     assert (found.agrees, found.tools) == ({}, {})
