@@ -116,6 +116,7 @@ def test_noise_in_decibels(signal, found, db):
         (np.array([-1, 2]), "labels 'y' are int64[2], from -1 to 2"),
         (np.array([0, 1, 2]), "labels 'y' are int64[3]"),
         (np.zeros(2), "labels 'y' are float64[2]"),
+        (np.array([[0, 1, 0], [np.nan, 1, 0]]), "labels 'y' are float64[2, 3], from 0 to 1"),
     ],
 )
 def test_labels_that_do_not_fit_say_what_they_are(y, says):

@@ -5,6 +5,7 @@ import fcntl
 import os
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,24 @@ def test_unfinished_files_of_other_users_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: (tmp_path / ABANDONED).stat().st_uid + 1)
     write_atomic(tmp_path / "file", lambda file: file.write(b"mine"))
     assert tree(tmp_path) == {ABANDONED: b"theirs", "file": b"mine"}
+
+
+def test_names_that_only_begin_like_those_of_unfinished_files_are_of_others(exported):
+    (exported / f"{ABANDONED}.bak").write_bytes(b"mine")
+    write_folder(exported, NEW)
+    holds_new(exported, "notes.txt", f"{ABANDONED}.bak")
+    write_atomic(exported / "notes.txt", lambda file: file.write(b"new"))
+    assert (exported / f"{ABANDONED}.bak").read_bytes() == b"mine"
+
+
+def test_what_another_process_has_open_is_its_own(tmp_path):
+    with (
+        (tmp_path / "theirs").open("wb") as file,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) as other,
+    ):
+        write_atomic(f"/proc/{other.pid}/fd/1", lambda out: out.write(b"for them"))
+        other.stdin.close()
+    assert (tmp_path / "theirs").read_bytes() == b"for them"
 
 
 def taken_once(monkeypatch, owner, name):
