@@ -47,6 +47,15 @@ def test_passes_share_what_was_counted():
     assert estimate(COUNTS, LOOP, M4, Flash(), 2) == Cycles(31 // 2, 26)
 
 
+def test_each_figure_of_stretches_is_added_up():
+    edge, other = Edge(0, 2, 4), Edge(4, 1, 0)
+    first, second = (
+        Counts({edge: 1}, 1, 2, 3, 4, 5),
+        Counts({edge: 2, other: 7}, 10, 20, 30, 40, 50),
+    )
+    assert sum_of([first, second]) == Counts({edge: 3, other: 7}, 11, 22, 33, 44, 55)
+
+
 def test_blocks_that_are_not_the_model_s_cost_nothing():
     other = Counts({**COUNTS.edges, Edge(0x10, 7, 0x100): 1000})
     assert estimate(other, LOOP, M4, Flash()) == estimate(COUNTS, LOOP, M4, Flash())
