@@ -15,7 +15,7 @@ SAMPLES = np.array([[1, -2, 3], [32_767, -32_768, 0]], np.int16)
 def test_arrays_and_text_are_read(tmp_path):
     np.save(tmp_path / "a.npy", SAMPLES)
     (tmp_path / "a.csv").write_text("x,y,z\n1, -2,3\n\n32767,-32768,0\n")
-    (tmp_path / "b.CSV").write_text("1,-2,3\n32767,-32768,0")
+    (tmp_path / "b.CSV").write_text("\ufeff1,-2,3\n32767,-32768,0")
     for name in ("a.npy", "a.csv", "b.CSV"):
         found = read_series(tmp_path / name, 3)
         assert found.dtype == np.int16

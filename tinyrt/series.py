@@ -53,7 +53,7 @@ def _of_text(path: Path, axes: int) -> NDArray[np.int16]:
         nbytes = path.stat().st_size
         current().allow_for(nbytes)
         current().reserve(TEXT_BYTES * nbytes, "the recording")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"cannot read the recording: {getattr(error, 'strerror', None) or 'no text in UTF-8'}",

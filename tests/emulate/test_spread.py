@@ -118,8 +118,10 @@ def test_outputs_are_in_order_and_counts_of_the_first_samples(booted, tmp_path):
 
 
 def test_one_sample_is_booted_here(booted, tmp_path):
-    run = run_spread(booted.image, WHOLE[:2], 1, tmp_path, Crew(None, "tcp://a"), timeout_s=9.0)
+    given, told = (booted.image, WHOLE[:2], 1, tmp_path, Crew(None, "tcp://a")), []
+    run = run_spread(*given, timeout_s=9.0, progress=told.append)
     assert run.outputs == WHOLE[:1]
+    assert told == [1]
     assert booted.asked == [(None, "tcp://a")]
     assert len(booted.boots) == 1
 

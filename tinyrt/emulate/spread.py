@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from tinyrt.cluster.pieces import Crew, Pieces, evenly
@@ -98,8 +99,8 @@ def run_spread(
         others = Pieces(workers, tasks)
         others.begin()
         first = run_image(image, pieces[0], run_dir, timeout_s=timeout_s, options=options)
-        runs = [first]
-        for run in others.results():
+        runs: list[Run] = []
+        for run in chain((first,), others.results()):
             runs.append(run)
             if progress is not None:
                 progress(sum(len(part.outputs) for part in runs))
