@@ -26,8 +26,9 @@ from tinyrt.search import Candidate, Problem, SearchSetting
 from tinyrt.search.candidate import structure_of
 from tinyrt.search.deployment import Deployment
 from tinyrt.search.teacher import Teacher
-from tinyrt.train.nn import Linear
+from tinyrt.train.nn import Conv2d, Linear
 from tinyrt.train.pipeline.samples import digest
+from tinyrt.train.tracing import trace
 
 ROOT = Path(__file__).parents[2]
 MAKES = re.compile(
@@ -176,7 +177,8 @@ def test_what_costs_the_same_is_known_by_ops_attributes_types_and_edges():
     found = [structure_of(graph, plain) for graph in graphs]
     found += [structure_of(graphs[0], replace(plain, front_end=LogMel()))]
     found += [structure_of(graphs[0], replace(plain, deployment=Deployment(by_rows=True)))]
-    assert differ(found)
+    taps = [trace(Conv2d(3, 4, size, rng=rng), (8, 8, 3)) for size in (3, 5)]
+    assert differ([*found, *(structure_of(graph, plain) for graph in taps)])
     renamed: Graph = replace(joined(), name="another")
     slower = replace(plain, learning_rate=0.5, network=Linear(3, 3, rng=rng))
     assert structure_of(renamed, slower) == found[0]
