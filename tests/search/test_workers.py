@@ -14,6 +14,7 @@ from tinyrt.cluster import tasks
 from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
 from tinyrt.cluster.workers import Cluster, Here, local_cluster, processors, workers_of
 from tinyrt.errors import DataError, ToolError
+from tinyrt.floatmath.parallel import helper_count, threads
 from tinyrt.search import work
 from tinyrt.search.work import require_tools
 
@@ -155,6 +156,12 @@ def test_without_a_scheduler_the_search_ends():
     with pytest.raises(ToolError, match="the scheduler does not answer any more") as error:
         crew.finished()
     assert "--resume" in error.value.hint
+
+
+def test_a_trial_has_one_thread():
+    with threads(3):
+        assert attempted(helper_count) == 0
+        assert helper_count() == 2
 
 
 def test_whatever_is_raised_in_a_trial_is_its_own():
