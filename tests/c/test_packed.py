@@ -23,9 +23,11 @@ from tests.c.packed_cases import (
 )
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
+from tests.ops.corners.given import Given, corner, q_of
 from tests.sampling import sampled
 from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_graph
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -116,6 +118,27 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
     outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kernel"), [(1, "tinyrt_dense_row_long_s8"), (3, "tinyrt_group_block_long_s8")]
+)
+def test_long_sums_are_exact_to_the_last_bit(tmp_path, rows, kernel):
+    """Weights are great, but inputs stand for 0 but for three: outputs are the sums themselves."""
+    x, w = np.full((rows, 1200), 5, np.int8), np.full((8, 1200), 127, np.int8)
+    w[:, ::2] = -127
+    for place, value in ((3, 1), (600, -1), (1199, 2)):
+        x[:, place] += value * np.arange(1, rows + 1, dtype=np.int8)
+        w[:, place] = np.arange(8) * value + place % 7
+    given = [Given(x, 1.0, 5), Given(w, [1.0] * 8, 0, True, 0)]
+    built = corner("fully_connected", FullyConnectedAttrs(), given, q_of(1.0, -5))
+    options = ExportOptions(memories=BESIDE)
+    project = export_graph(built.graph, tmp_path / "project", core="cortex-m3", options=options)
+    assert kernel in project.kernels
+    found = run_program(build_program(project, tmp_path), project, built.feeds, "beside")
+    wanted = (x - 5).astype(int) @ w.T.astype(int) - 5
+    assert len(np.unique(wanted)) == 8 * rows
+    np.testing.assert_array_equal(found["out"], wanted)
 
 
 @pytest.mark.parametrize(("core", "kernels"), [*RELU_OF.items()][sampled(1, 0) :])

@@ -74,6 +74,11 @@ TESTS_OF_FAMILIES = {
         *("tests/firmware/test_raised.py", "tests/firmware/test_wide_functions.py"),
         *("tests/c/test_recurrent.py", "tests/c/test_corners.py"),
     ),
+    r"_more|_wide|_long|triples": (
+        *("tests/c/test_packed.py", "tests/c/test_wide_weights.py", "tests/c/test_wide_groups.py"),
+        "tests/firmware/test_wide_weights.py",
+    ),
+    r"float_tile": ("tests/c/test_float_tiles.py", "tests/firmware/test_float_tiles.py"),
     r"_four|triple": ("tests/c/test_fours.py", "tests/firmware/test_fours.py"),
     r"winograd|tile": ("tests/c/test_winograd.py", "tests/firmware/test_winograd.py"),
     r"part_of|_part_|slice": ("tests/firmware/test_slices.py", "tests/firmware/test_slices_ops.py"),
