@@ -260,8 +260,10 @@ GOOD = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 8), }\n"
 )
 def test_headers_are_read_as_numpy_writes_them(old, new, shape):
     for version in (1, 2, 3):
-        found = header(GOOD.replace(old, new), version)
+        text = GOOD.replace(old, new)
+        found = header(text, version)
         assert (found.shape, found.dtype, found.fortran) == (shape, np.float32, False)
+        assert found.length == (10 if version == 1 else 12) + len(text)
     assert header(GOOD.replace("False", "True")).fortran
 
 
