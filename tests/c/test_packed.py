@@ -27,6 +27,7 @@ from tests.ops.corners.given import Given, corner, q_of
 from tests.sampling import sampled
 from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_graph
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -138,6 +139,19 @@ def test_long_sums_are_exact_to_the_last_bit(tmp_path, rows, kernel):
     found = run_program(build_program(project, tmp_path), project, built.feeds, "beside")
     wanted = (x - 5).astype(int) @ w.T.astype(int) - 5
     assert len(np.unique(wanted)) == 8 * rows
+    np.testing.assert_array_equal(found["out"], wanted)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_products_take_what_is_left_of_fours_rows_and_columns(tmp_path, core):
+    rng = np.random.default_rng(2)
+    a, b = (rng.permuted(np.arange(21).reshape(3, 7) % 5 - 2).astype(np.int8) for _ in range(2))
+    given = [Given(a, 1.0, 1), Given(b, 1.0, -1)]
+    built = corner("batch_matmul", BatchMatmulAttrs(adj_y=True), given, q_of(1.0, 3))
+    project = export_graph(built.graph, tmp_path / "project", core=core)
+    found = run_program(build_program(project, tmp_path), project, built.feeds, "arena")
+    wanted = (a - 1).astype(int) @ (b + 1).T.astype(int) + 3
+    assert np.abs(wanted).max() < 127
     np.testing.assert_array_equal(found["out"], wanted)
 
 

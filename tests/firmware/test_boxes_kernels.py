@@ -94,7 +94,6 @@ def a_record(rng):
     return row, boxes.find(scores, codes if coded else None)
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(CORES[:1], CORES))
 def test_boxes_are_the_hosts(core, tmp_path):
     require_core(core)

@@ -32,7 +32,6 @@ MOST_OF_FEW = {
 pytestmark = pytest.mark.device
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_corners_are_near_the_references(tmp_path, core):
     graph, feeds = every_corner()

@@ -39,8 +39,7 @@ def test_packed_kernels_made_for_size(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES_THAT_RUN))
+@pytest.mark.parametrize("core", sampled(["cortex-m0"], CORES_THAT_RUN))
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
     check_on_device(graph, feeds, tmp_path, core)
