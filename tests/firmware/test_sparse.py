@@ -129,8 +129,7 @@ def test_sparse_kernels_with_vectors_on_the_device(tmp_path, options):
         check_on_device(graph, feeds, tmp_path, "cortex-m55", **options)
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("optimize", ["balanced", "size"])
+@pytest.mark.parametrize("optimize", sampled(["balanced"], ["balanced", "size"]))
 def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
     """Chains of code of every length, behind any number of turns, for two rows and for one."""
     most, rng = 24, np.random.default_rng(5)

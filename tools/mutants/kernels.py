@@ -49,7 +49,8 @@ DECISIONS = (
     *("tests/dsp/test_anomaly_alone.py", "tests/dsp/test_anomaly.py"),
     *("tests/dsp/test_detector.py", "tests/dsp/test_nearest_mean.py"),
     *("tests/dsp/test_learner_c.py", "tests/dsp/test_boxes.py"),
-    *("tests/firmware/test_decision_kernels.py", "tests/c/test_corners.py"),
+    *("tests/firmware/test_decision_kernels.py", "tests/firmware/test_boxes_kernels.py"),
+    "tests/c/test_corners.py",
 )
 TESTS_OF_FAMILIES = {
     r"_table\.h": ("tests/c/test_tables.py",),
@@ -78,6 +79,7 @@ TESTS_OF_FAMILIES = {
         *("tests/c/test_packed.py", "tests/c/test_wide_weights.py", "tests/c/test_wide_groups.py"),
         "tests/firmware/test_wide_weights.py",
     ),
+    r"sparse|kept": ("tests/firmware/test_sparse.py",),
     r"float_tile": ("tests/c/test_float_tiles.py", "tests/firmware/test_float_tiles.py"),
     r"_four|triple": ("tests/c/test_fours.py", "tests/firmware/test_fours.py"),
     r"winograd|tile": ("tests/c/test_winograd.py", "tests/firmware/test_winograd.py"),
