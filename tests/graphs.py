@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -82,3 +83,21 @@ def lstm_net(*, time_major: bool = False) -> Graph:
         b.values[name] = Value(name, type_.dtype, type_.shape)
     b.nodes.append(Node(op, "lstm", ("x", *constants), names, attrs))
     return b.graph("all")
+
+
+def renamed(graph: Graph, old: str, new: str) -> Graph:
+    """The graph whose value of the old name has the new one."""
+
+    def names(of: Sequence[str]) -> tuple[str, ...]:
+        return tuple(new if name == old else name for name in of)
+
+    nodes = (replace(n, inputs=names(n.inputs), outputs=names(n.outputs)) for n in graph.nodes)
+    values = {v.name: v for v in graph.values.values() if v.name != old}
+    values[new] = replace(graph.value(old), name=new)
+    return replace(
+        graph,
+        inputs=names(graph.inputs),
+        outputs=names(graph.outputs),
+        values=values,
+        nodes=tuple(nodes),
+    )

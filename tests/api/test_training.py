@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.convert.onnx_build import OnnxModel
-from tests.graphs import Builder
+from tests.graphs import Builder, renamed
 from tests.train.pipeline.made import learned
 from tests.train.pipeline.test_heads import two_heads
 from tests.train.test_sequence_lstm import INPUTS, OP, STEPS
@@ -64,14 +64,7 @@ def test_arrays_have_the_names_of_inputs_and_outputs_or_x_and_y(blobs, tmp_path)
 def test_an_input_that_is_called_as_labels_are_is_an_input(blobs, tmp_path):
     _, x, y = blobs
     graph = optimize(learned()[0])
-    (name,) = graph.inputs
-    values = {"y" if n == name else n: v for n, v in graph.values.items()}
-    values["y"] = replace(values["y"], name="y")
-    nodes = (
-        replace(node, inputs=tuple("y" if n == name else n for n in node.inputs))
-        for node in graph.nodes
-    )
-    other = replace(graph, inputs=("y",), values=values, nodes=tuple(nodes))
+    other = renamed(graph, *graph.inputs, "y")
     given = save_tflite(other, tmp_path / "m.tflite"), {"y": x, graph.outputs[0]: y}
     trained = train_int8_model(*given, tmp_path / "o.tflite", QUICK)
     assert trained.outcome.figures[0].learns_from == "labels"

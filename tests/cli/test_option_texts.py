@@ -129,19 +129,18 @@ def test_another_form_is_refused_with_one_that_is_taken(parse, text):
 
 
 @pytest.mark.parametrize("given", [0, "", False, "x"])
-def test_an_option_that_belongs_to_another_says_so(given):
-    require_with("--a", given, "--b", there=True)
-    require_with("--a", None, "--b", there=False)
-    with pytest.raises(DataError, match="--a says nothing without --b") as refused:
-        require_with("--a", given, "--b", there=False)
-    assert refused.value.expected == "--b beside it"
-    assert refused.value.hint == "leave --a out, or add --b"
-
-
-@pytest.mark.parametrize("given", [0, "", False, "x"])
-def test_of_two_options_that_say_the_same_one_is_given(given):
-    require_without("--a", given, "--b", there=False)
-    require_without("--a", None, "--b", there=True)
-    with pytest.raises(DataError, match="--a says nothing beside --b") as refused:
-        require_without("--a", given, "--b", there=True)
-    assert refused.value.hint == "leave --a or --b out"
+@pytest.mark.parametrize(
+    ("require", "needs", "says", "hint"),
+    [
+        (require_with, True, "--a says nothing without --b", "leave --a out, or add --b"),
+        (require_without, False, "--a says nothing beside --b", "leave --a or --b out"),
+    ],
+    ids=["without", "beside"],
+)
+def test_an_option_that_reaches_nothing_says_so(require, needs, says, hint, given):
+    require("--a", given, "--b", there=needs)
+    require("--a", None, "--b", there=not needs)
+    with pytest.raises(DataError, match=says) as refused:
+        require("--a", given, "--b", there=not needs)
+    assert refused.value.expected
+    assert refused.value.hint == hint

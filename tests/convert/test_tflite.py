@@ -1,12 +1,10 @@
 """The .tflite format: every op's codec, other runtimes' readers, and hostile files."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import tflite
 
-from tests.graphs import Builder, small_cnn
+from tests.graphs import Builder, renamed, small_cnn
 from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES, rng_of
 from tests.ops.peers import run_tflm
@@ -75,28 +73,10 @@ def test_a_pointwise_comes_back_from_the_float_ops_that_it_stands_for():
         assert found.nodes[0].attrs == node.attrs
 
 
-def called(graph: Graph, old: str, new: str) -> Graph:
-    """The graph with another name for a value."""
-    values = {
-        v.name: v
-        for v in (replace(v, name=new if n == old else n) for n, v in graph.values.items())
-    }
-    inputs = tuple(new if n == old else n for n in graph.inputs)
-    nodes = tuple(
-        replace(
-            n,
-            inputs=tuple(new if x == old else x for x in n.inputs),
-            outputs=tuple(new if y == old else y for y in n.outputs),
-        )
-        for n in graph.nodes
-    )
-    return replace(graph, inputs=inputs, values=values, nodes=nodes)
-
-
 def test_what_is_written_for_an_op_takes_names_that_are_free():
     b = Builder((1, 4, 3))
     y = b.op("mean", (b.op("abs", ("x",)),), MeanAttrs((1,)))
-    graph = called(b.graph(y), "abs_0", f"{y}/axes")
+    graph = renamed(b.graph(y), "abs_0", f"{y}/axes")
     assert parse_tflite(write_tflite(graph)).nodes[1].attrs == MeanAttrs((1,))
 
 
@@ -104,7 +84,7 @@ def test_what_is_inside_an_op_takes_names_that_are_free():
     rng = rng_of("unidirectional_sequence_lstm", 0)
     graph = build_s8(CASES["unidirectional_sequence_lstm"](rng), rng).graph
     name = f"{graph.nodes[0].output}/inside_0"
-    file = tflite.Model.GetRootAs(write_tflite(keeping(called(graph, graph.inputs[0], name))))
+    file = tflite.Model.GetRootAs(write_tflite(keeping(renamed(graph, graph.inputs[0], name))))
     inside = file.Subgraphs(0).Operators(0).IntermediatesAsNumpy()
     assert [file.Subgraphs(0).Tensors(i).ShapeAsNumpy().tolist() for i in inside] == [[0]] * 5
 

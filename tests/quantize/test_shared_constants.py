@@ -1,10 +1,9 @@
 """Constants that ops of several widths share: each op gets them in integers of its own."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from tests.graphs import renamed
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType
 from tinyrt.metrics import evaluate_graph
@@ -22,20 +21,6 @@ def shared():
     second = net.mul(net.op("tanh", (first,)), c)
     third = net.add(second, c)
     return net.graph(third), (first, second, third)
-
-
-def renamed(graph, old, new):
-    """The graph whose value of the old name has the new one."""
-    inputs, outputs = (
-        tuple(new if n == old else n for n in names) for names in (graph.inputs, graph.outputs)
-    )
-    nodes = [
-        replace(node, inputs=tuple(new if n == old else n for n in node.inputs))
-        for node in graph.nodes
-    ]
-    values = {v.name: v for v in graph.values.values() if v.name != old}
-    values[new] = replace(graph.value(old), name=new)
-    return replace(graph, inputs=inputs, outputs=outputs, values=values, nodes=tuple(nodes))
 
 
 @pytest.mark.parametrize("scheme", [Scheme.WEIGHTS_INT8, Scheme.WEIGHTS_FLOAT16])
