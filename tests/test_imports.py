@@ -1,10 +1,13 @@
 """What importing costs: nothing for ``tinyrt``, no heavy package for the interpreter."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import tinyrt
 from tests.sampling import sampled
 
 
@@ -166,13 +169,23 @@ def test_cached_kernels_are_loaded_without_what_compiles_them():
 
 
 def test_every_public_name_is_there():
-    import tinyrt
-
     for name in tinyrt.__all__:
         assert getattr(tinyrt, name) is not None
     assert {"__version__", *tinyrt.__all__} <= set(dir(tinyrt))
     with pytest.raises(AttributeError):
         tinyrt.nonsense  # noqa: B018
+
+
+def test_a_package_that_only_gathers_names_lists_each():
+    gathering = 0
+    for path in Path(tinyrt.__file__).parent.rglob("__init__.py"):
+        body = ast.parse(path.read_text()).body
+        *others, last = [s for s in body if not isinstance(s, ast.ImportFrom)] or [None]
+        if isinstance(last, ast.Assign) and all(isinstance(s, ast.Expr) for s in others):
+            names = {a.name for s in body if isinstance(s, ast.ImportFrom) for a in s.names}
+            assert sorted(ast.literal_eval(last.value)) == sorted(names), path
+            gathering += 1
+    assert gathering > 10
 
 
 def test_every_public_name_of_the_functions_is_listed_before_it_is_imported(monkeypatch):

@@ -59,6 +59,7 @@ def test_commands_that_come_back_are_no_answers():
 
 def test_the_longest_answer_is_one_and_what_is_longer_is_strange():
     reader = Reader()
+    assert MAX_ANSWER_BYTES == 4096
     (answer,) = reader.take(sealed(0x84, 1, bytes(MAX_ANSWER_BYTES)))
     assert len(answer.payload) == MAX_ANSWER_BYTES
     assert reader.strange == 0

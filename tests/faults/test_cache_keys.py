@@ -77,6 +77,19 @@ def _other_features(project, patched):
     )
 
 
+def _no_features(project, patched):
+    system = {name: getattr(Path, name) for name in ("exists", "read_text")}
+
+    def exists(path):
+        return str(path) != "/proc/cpuinfo" and system["exists"](path)
+
+    def read(path, **options):
+        return system["read_text"](path if exists(path) else Path("/no such file"), **options)
+
+    patched.setattr(Path, "exists", exists)
+    patched.setattr(Path, "read_text", read)
+
+
 NATIVE = {
     "a source": lambda project, _: (project / "model.c").write_text("int c;"),
     "a header": lambda project, _: (project / "tinyrt" / "kernel.h").write_text("int c;"),
@@ -90,6 +103,7 @@ NATIVE = {
     "the machine": _another_machine,
     "the C library": _another_c_library,
     "the processor's features": _other_features,
+    "no features, as on other systems": _no_features,
 }
 
 

@@ -13,7 +13,7 @@ from tinyrt.data import InMemory
 from tinyrt.errors import DataError
 from tinyrt.interpreter import model
 from tinyrt.interpreter.feeds import whole_runs
-from tinyrt.interpreter.model import Model
+from tinyrt.interpreter.model import BATCH, Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -129,3 +129,16 @@ def test_runs_in_pieces_lie_where_those_of_one_piece_do(monkeypatch):
     data["x"][7] = np.inf
     with pytest.raises(DataError, match="first in sample 7"):
         runner.run_source(InMemory(data))
+
+
+def test_a_short_last_piece_has_the_batches_of_the_others(monkeypatch):
+    """Another number of samples would take another interpreter, and its memory."""
+    net = Builder((1, 3))
+    graph = net.graph(net.op("relu", net.inputs))
+    prepared, prepare = [], Model._prepare
+    monkeypatch.setattr(Model, "_prepare", lambda m, n: prepared.append(n) or prepare(m, n))
+    monkeypatch.setattr(model, "PIECE", 1)
+    x = np.ones((BATCH + 3, 3), np.float32)
+    (found,) = Model(graph, num_threads=1).run_source(InMemory({"x": x})).values()
+    np.testing.assert_array_equal(found, x)
+    assert prepared == [BATCH]

@@ -98,6 +98,7 @@ def inspect_model(
     shapes: Mapping[str, Shape] | None = None,
     values: Mapping[str, ArrayLike] | None = None,
     core: str = "cortex-m4",
+    optimize: str = "balanced",
     by_rows: bool = False,
     input_rows: bool = False,
     backend: str | None = None,
@@ -109,20 +110,22 @@ def inspect_model(
         shapes: input name -> its shape, where the file leaves it open.
         values: as for ``convert_model``.
         core: whose kernels' scratch memory counts.
+        optimize: what the code is made for, ``speed``, ``balanced`` or ``size``; some kernels of
+            one need scratch memory that those of another do not.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
         backend: ``cuda`` to say which ops run on a GPU, too; needs none.
 
     Raises:
         TinyrtError: the model cannot be read, its input cannot come row by row, there is no
-            such core, or the backend divides no model between devices.
+            such core or ``optimize``, or the backend divides no model between devices.
 
     """
-    from tinyrt.export.target import Optimize, find_core, target_of
+    from tinyrt.export.target import find_core, find_optimize, target_of
 
     graph = open_model(model, shapes=shapes, values=values)
     on = find_core(core)
-    kernels = CKernels(target_of(on, Optimize.BALANCED))
+    kernels = CKernels(target_of(on, find_optimize(optimize)))
     inspection = inspect_graph(graph, kernels, by_rows=by_rows, input_rows=input_rows)
     placement = () if backend is None else placement_of(graph, backend)
     front_end = _front_end(model, graph)

@@ -29,6 +29,7 @@ from tinyrt.cli.options import (
     Core,
     InputRows,
     Json,
+    MadeFor,
     MaxMemory,
     Model,
     Shapes,
@@ -46,6 +47,7 @@ def inspect(
     value: Values = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
     core: Core = "cortex-m4",
+    optimize: MadeFor = "balanced",
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     backend: Annotated[
@@ -92,6 +94,7 @@ def inspect(
             shapes=parse_shapes(shape),
             values=parse_values(value),
             core=core,
+            optimize=optimize,
             by_rows=by_rows,
             input_rows=input_rows,
             backend=backend,
@@ -123,7 +126,9 @@ def inspect(
             table = Group(table, tables.facts(front_end_facts(inspection.front_end)))
         if timing is not None:
             made = ExportOptions(by_rows=by_rows, input_rows=input_rows)
-            run = api.run_emulated(model, core=core, samples=1, options=made, cycles=timing)
+            run = api.run_emulated(
+                model, core=core, optimize=optimize, samples=1, options=made, cycles=timing
+            )
             assert run.cycles is not None
             assert run.ops is not None
             data |= run.cycles.as_dict()

@@ -162,6 +162,16 @@ class BoundNode:
             raise VerifyError(f"input {i} is missing", op=self.describe(), expected="a tensor")
         return value
 
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """All inputs, each of which must be present.
+
+        Raises:
+            VerifyError: one is absent.
+
+        """
+        return tuple(map(self.input, range(len(self.inputs))))
+
     def optional(self, i: int) -> Value | None:
         """Input ``i``, or None where it is absent."""
         return self.inputs[i] if i < len(self.inputs) else None

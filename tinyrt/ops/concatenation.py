@@ -81,7 +81,7 @@ def vjp(
 
 def prepare(node: BoundNode) -> ConcatenationS8:
     """Inputs and output share scale and zero point: no kernel rescales here."""
-    values = [node.output, *(node.input(i) for i in range(len(node.inputs)))]
+    values = (node.output, *node.operands)
     require_alike(*values)
     require_same_q(node, *values)
     return ConcatenationS8(axis_of(node.attrs_as(ConcatenationAttrs).axis, len(node.output.shape)))

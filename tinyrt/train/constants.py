@@ -91,7 +91,7 @@ def parameter_places(node: BoundNode, constants: dict[str, int]) -> tuple[int, .
     if node.name in constants:
         return (constants[node.name],)
     if node.op == SEQUENCE:
-        operands = [node.input(i).data for i in range(1, len(node.inputs))]
+        operands = [value.data for value in node.operands[1:]]
         if node.attrs_as(LstmAttrs).time_major:
             return ()
         begins_anew = all(d is not None for d in operands) and not any(map(np.any, operands[12:]))

@@ -109,6 +109,7 @@ def test_bench_shows_the_cycles_of_emulate(made, nothing_timed, monkeypatch):
     [
         ((), {"core": "cortex-m4"}),
         (("--core", "m3"), {"core": "m3"}),
+        (("--optimize", "size"), {"optimize": "size"}),
         (("--by-rows",), {"options": ExportOptions(by_rows=True)}),
         (("--input-rows",), {"options": ExportOptions(input_rows=True)}),
     ],
@@ -117,8 +118,8 @@ def test_inspect_emulates_what_it_shows(options, wanted, made, monkeypatch):
     given = {}
     monkeypatch.setattr(api, "run_emulated", lambda *a, **k: given.update(k, model=a) or 1 / 0)
     call("inspect", made.int8, "--cycles", *options, code=1)
-    usual = {"core": "cortex-m4", "options": ExportOptions(), "samples": 1, "cycles": Timing()}
-    assert given == usual | wanted | {"model": (made.int8,)}
+    usual = {"core": "cortex-m4", "optimize": "balanced", "options": ExportOptions()}
+    assert given == usual | wanted | {"model": (made.int8,), "samples": 1, "cycles": Timing()}
 
 
 @pytest.mark.device

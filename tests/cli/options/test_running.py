@@ -181,6 +181,19 @@ def test_scratch_memory_is_that_of_the_core(made, tmp_path):
     assert call_json("inspect", made.int8)["arena_bytes"] == arenas["cortex-m4"]
 
 
+@shows("inspect", "optimize")
+def test_scratch_memory_is_that_of_what_the_code_is_made_for(made, tmp_path):
+    arenas = {}
+    for goal in ("size", "balanced", "speed"):
+        made_for = ("--core", "cortex-m0", "--optimize", goal)
+        found = call_json("inspect", made.int8, *made_for)
+        exported = call_json("export", made.int8, "-o", tmp_path / goal, *made_for)
+        assert found["arena_bytes"] == exported["arena_bytes"]
+        arenas[goal] = found["arena_bytes"]
+    assert arenas["size"] < arenas["balanced"]
+    assert call_json("inspect", made.int8, "--core", "m0")["arena_bytes"] == arenas["balanced"]
+
+
 @shows("inspect", "by_rows", "input_rows")
 def test_rows_take_less_than_whole_tensors(made):
     whole = call_json("inspect", made.tall)

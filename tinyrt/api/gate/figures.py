@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tinyrt.api.inputs import Data
-from tinyrt.api.inspection import inspect_graph
+from tinyrt.api.inspection import inspect_model
 from tinyrt.api.models import evaluate, run_emulated
-from tinyrt.api.reading import open_model
-from tinyrt.backends.c.planning import CKernels
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.errors import DataError
 from tinyrt.export import find_core
-from tinyrt.export.target import find_optimize, target_of
 from tinyrt.tools import PROBE_S, run_tool
 
 FILE, ACCURACY = "file", "accuracy"
@@ -85,7 +82,8 @@ def measure(model: str | Path, cores: Collection[Asked], data: Data | None) -> M
     tools: dict[str, str] = {}
     for asked in cores:
         if not set(BUILT) & set(asked.figures):
-            figures[asked.core] = {"arena": _arena(model, asked)}
+            inspection = inspect_model(model, core=asked.core, optimize=asked.optimize)
+            figures[asked.core] = {"arena": inspection.arena_bytes}
             continue
         report = run_emulated(model, core=asked.core, optimize=asked.optimize, samples=1)
         known = {
@@ -105,12 +103,6 @@ def measure(model: str | Path, cores: Collection[Asked], data: Data | None) -> M
     if data is not None:
         figures[ACCURACY] = {"top1": _accuracy(model, data)}
     return Measured(figures, agrees, tools)
-
-
-def _arena(model: str | Path, asked: Asked) -> int:
-    """Bytes of activations, with the scratch memory of the code that is asked for."""
-    target = target_of(find_core(asked.core), find_optimize(asked.optimize))
-    return inspect_graph(open_model(model), CKernels(target)).arena_bytes
 
 
 def _accuracy(model: str | Path, data: Data) -> float:

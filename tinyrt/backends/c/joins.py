@@ -29,7 +29,7 @@ def concatenation_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_concatenation``, which joins any element type."""
     del target
     axis = axis_of(node.attrs_as(ConcatenationAttrs).axis, len(node.output.shape))
-    inputs = tuple(node.input(i) for i in range(len(node.inputs)))
+    inputs = node.operands
     row_bytes = [math.prod(x.shape[axis:]) * x.dtype.itemsize for x in inputs]
     fields: Fields = {
         "inputs": len(inputs),
@@ -44,8 +44,7 @@ def concatenation_sweep(node: BoundNode) -> Sweep:
     """From front to back, a part of each input in turn."""
     y = node.output
     axis, joined, places = axis_of(node.attrs_as(ConcatenationAttrs).axis, len(y.shape)), 0, []
-    for i in range(len(node.inputs)):
-        x = node.input(i)
+    for x in node.operands:
         behind = joined + x.shape[axis]
         axes = list(starmap(Steps, zip(x.shape, strides_of(x.shape), strict=True)))
         axes[axis] = Steps(y.shape[axis], axes[axis].step, joined, behind)

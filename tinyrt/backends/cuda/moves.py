@@ -174,8 +174,7 @@ def emit_concatenation(node: BoundNode, p: ConcatenationS8, w: DeviceWriter) -> 
     y = node.output
     inner = math.prod(y.shape[p.axis + 1 :])
     begin = 0
-    for i in range(len(node.inputs)):
-        x = node.input(i)
+    for x in node.operands:
         run = x.shape[p.axis] * inner
         _emit_runs(x, y, run, y.shape[p.axis] * inner, begin, w)
         begin += run

@@ -199,7 +199,7 @@ def _walk(
 
 def pack_concatenation(node: BoundNode, p: ConcatenationS8, workspace: Workspace) -> Call:
     """Addresses of the inputs, and the bytes of each in one row."""
-    inputs = [node.input(i) for i in range(len(node.inputs))]
+    inputs = node.operands
     lengths = [math.prod(x.shape[p.axis :]) for x in inputs]
     row = JoinRow(
         y=workspace.tensor(node.output),

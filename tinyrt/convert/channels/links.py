@@ -93,8 +93,8 @@ def _joined(node: BoundNode) -> tuple[Link, ...]:
     rank, y = len(node.output.shape), node.output.shape[-1]
     along = axis_of(node.attrs_as(ConcatenationAttrs).axis, rank) == rank - 1
     found, start = [], 0
-    for i in range(len(node.inputs)):
-        count = node.input(i).shape[-1]
+    for i, value in enumerate(node.operands):
+        count = value.shape[-1]
         found.append(Link(i, np.arange(count), start + np.arange(count)))
         start = (start + count) % y if along else 0
     return tuple(found)

@@ -71,7 +71,7 @@ def rule_of(node: BoundNode) -> Rule | None:
 def _elementwise(node: BoundNode, x: Track) -> Streamed | None:
     """Row by row, where no constant differs from row to row and time is one dimension of all."""
     rank = len(node.output.shape)
-    for value in map(node.input, range(len(node.inputs))):
+    for value in node.operands:
         axis = x.axis - (rank - len(value.shape))
         if value.is_constant and axis >= 0 and value.shape[axis] != 1:
             return None
@@ -137,7 +137,7 @@ def _pad(node: BoundNode, x: Track) -> Streamed | None:
 def _concatenation(node: BoundNode, x: Track) -> Streamed | None:
     """Row by row beside time, where no part is a constant, which has all rows of the window."""
     axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
-    has_constant = any(node.input(i).is_constant for i in range(len(node.inputs)))
+    has_constant = any(value.is_constant for value in node.operands)
     return Streamed(x.new, x) if axis != x.axis and not has_constant else None
 
 

@@ -47,7 +47,7 @@ WHOLE = (DType.INT32, DType.INT64)
 
 def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     """The bounds of the output; None where nothing is known about the op."""
-    inputs = [node.input(i) for i in range(len(node.inputs))]
+    inputs = node.operands
     ends = [of_value(v, known) for v in inputs]
     free = [i for i, v in enumerate(inputs) if v.data is None]
     if len(free) == 1 and _is_scanned(node, free[0], ends):

@@ -93,8 +93,7 @@ def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]
     if whole is None or math.prod(node.output.shape[:axis]) != 1:
         return
     offset = 0
-    for i in range(len(node.inputs)):
-        value = node.input(i)
+    for value in node.operands:
         if value.name in home:
             yield home[value.name], (whole, offset)
         offset += value.nbytes
