@@ -202,6 +202,12 @@ CASES = {
         13,
         lambda m: m.op("DequantizeLinear", _quantized(m, m.input(2, 3)), m.const(0.05)),
     ),
+    "QuantizeLinear without a zero point": (
+        13,
+        lambda m: m.op(
+            "DequantizeLinear", m.op("QuantizeLinear", m.input(8, 9), m.const(0.02)), m.const(0.02)
+        ),
+    ),
 }
 
 

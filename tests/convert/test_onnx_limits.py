@@ -182,6 +182,11 @@ def _inside(model: onnx.ModelProto) -> None:
     model.graph.node.append(helper.make_node("If", ["x"], ["y"], then_branch=branch))
 
 
+def _several_inside(model: onnx.ModelProto) -> None:
+    branches = [helper.make_graph([], "branch", [], [])]
+    model.graph.node[0].attribute.append(helper.make_attribute("branches", branches))
+
+
 def _becomes(op: str) -> Callable[[onnx.ModelProto], None]:
     return lambda model: setattr(model.graph.node[0], "op_type", op)
 
@@ -196,6 +201,7 @@ NOT_CONVERTED: dict[str, tuple[Callable[[onnx.ModelProto], object], str]] = {
         "other files",
     ),
     "a graph inside": (_inside, "the graphs inside of If"),
+    "graphs inside": (_several_inside, "the graphs inside of Relu"),
     "slopes": (_becomes("PRelu"), "slopes of PRelu"),
     "learning": (_becomes("BatchNormalization"), "training mode"),
 }

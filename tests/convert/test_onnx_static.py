@@ -30,6 +30,10 @@ def ints(m):
     return m.ints(*VALUES)
 
 
+def _threes_and_a_four(m):
+    return m.op("Add", m.op("EyeLike", m.const(np.zeros((2, 4)), I64), k=-1), m.ints(3))
+
+
 UNARY = ["Abs", "Ceil", "Exp", "Floor", "Identity", "Neg", "Reciprocal", "Round"]
 POSITIVE = ["Cos", "Log", "Sin", "Sqrt"]
 BINARY = ["Add", "Div", "Max", "Min", "Mod", "Mul", "Sub", "Sum"]
@@ -111,7 +115,7 @@ CHAINS: dict[str, Chain] = {
     "part of a Shape": lambda m: chain(m, "Shape", "x", start=-1),
     "Size": lambda m: chain(m, "Size", "x"),
     "EyeLike": lambda m: m.op("EyeLike", m.op("Reshape", "x", m.ints(2, 4)), k=2),
-    "EyeLike of integers": lambda m: chain(m, "EyeLike", m.const(np.zeros((2, 4)), I64), k=-1),
+    "EyeLike of integers": lambda m: chain(m, "Div", _threes_and_a_four(m), m.ints(2)),
     "EyeLike of a type": lambda m: chain(m, "EyeLike", m.weights(2, 4), k=-9, dtype=7),
 }
 

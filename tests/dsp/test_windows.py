@@ -74,7 +74,7 @@ def test_windows_and_frames_of_other_sizes():
     with pytest.raises(ShapeError, match="windows have 159 samples") as caught:
         shape_behind(HEARD, (159,))
     assert caught.value.expected == "160 at least, which the front end makes a row of"
-    for frame in ((10, 14), (28, 10), (10, 28, 1)):
+    for frame in ((10, 14), (28, 10), (9, 28), (10, 28, 1)):
         with pytest.raises(ShapeError, match="frames are") as caught:
             shape_behind(CAMERA, frame)
     assert caught.value.expected == "[10, 28]: lines, and bytes of 14 pixels of rgb565"

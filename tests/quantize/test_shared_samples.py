@@ -86,6 +86,14 @@ def test_a_crew_finds_the_same_ranges(calibrator, asked):
     assert asked == [(3, "tcp://scheduler:1")]
 
 
+@pytest.mark.parametrize("crew", [None, CREW])
+def test_what_the_last_samples_have_alone_is_not_said_to_be_a_constant(crew, recwarn):
+    b = Builder((1, 3))
+    x = np.concatenate([RNG.normal(size=(64, 3)), np.ones((6, 3))]).astype(np.float32)
+    calibrate(b.graph(b.op("tanh", b.inputs)), x, crew=crew)
+    assert not [*recwarn]
+
+
 SAMPLES = [(32, 32), (64, 64), (70, 70)]
 GROUPS = 8
 """Of tensors: the input, and what each op gives; a reshape's is in that of its input."""

@@ -15,6 +15,7 @@ from tinyrt.errors import BudgetError, DataError, DefectError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops import is_weighted
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import PRESETS, Preset, quantize_graph
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.channels import macs_of
@@ -235,6 +236,11 @@ def test_weights_that_are_pruned_stay_zero(plain):
     assert plain.zero_weights < 0.2
     b = Builder((1, 4))
     assert zero_weights(b.graph(b.op("abs", ("x",)))) == 0
+    shared, own = b.constant(np.eye(4, dtype=np.float32)), b.constant(np.ones((2, 4), np.float32))
+    y = "x"
+    for weights in (shared, shared, own):
+        y = b.op("fully_connected", (y, weights), FullyConnectedAttrs())
+    assert zero_weights(b.graph(y)) == 12 / (16 + 8)
     assert len(outcome.float_history) == 6, "patience would leave weights"
 
 

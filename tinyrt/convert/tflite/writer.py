@@ -92,7 +92,7 @@ class _Writer:
         self.graph = graph
         # A growing buffer doubles and copies: for a large model, more than its own size.
         nbytes = sum(v.nbytes for v in graph.values.values() if v.is_constant)
-        if nbytes + ROOM > MAX_BYTES:
+        if nbytes > MAX_BYTES:
             raise too_large(nbytes)
         self.builder = flatbuffers.Builder(min(nbytes + ROOM * len(graph.values), MAX_BYTES))
         self.tensors: list[Value] = []
