@@ -56,6 +56,7 @@ def test_features_are_the_front_end_s(tmp_path):
     [
         (lambda path: path.write_text("not a sound at all"), "this is not a WAV file"),
         (lambda path: save(path, SOUND, rate=8000), "the sound has 8,000 samples a second"),
+        (lambda path: save(path, SOUND, rate=44_100), "the sound has 44,100 samples a second"),
         (lambda path: save(path, SOUND, channels=2), "one channel"),
     ],
 )

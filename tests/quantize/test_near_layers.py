@@ -30,7 +30,7 @@ from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.noise import _groups
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.schemes import lay_out
-from tinyrt.quantize.simulate import Simulator
+from tinyrt.quantize.simulate import Simulator, simulator_of
 from tinyrt.quantize.tables import free_ranges
 
 WEIGHTS, BIAS = constant(DType.FLOAT32, 3, 4), constant(DType.FLOAT32, 3)
@@ -290,3 +290,12 @@ def test_what_moves_the_input_stays_in_the_model_s_own_type():
     layout = lay_out(net.graph(layer), config)
     assert layout.schemes[moved] is Scheme.INT8
     assert DType.INT16 in layout.dtypes.values()
+
+
+@pytest.mark.parametrize(("scheme", "found"), [(Scheme.INT8, 1.27), (Scheme.INT16X8, 3.21)])
+def test_tensors_of_a_plan_are_rounded_to_the_integers_of_their_scheme(scheme, found):
+    b = Builder((1, 1))
+    graph = b.graph(b.op("relu", b.inputs))
+    plan = QuantPlan({"x": QParams((0.01,))}, layout=lay_out(graph, QuantConfig(scheme=scheme)))
+    simulator = simulator_of(plan, graph, {"x": np.float32([[3.2119]])})
+    assert simulator.run_plan(plan)["x"].item() == pytest.approx(found)

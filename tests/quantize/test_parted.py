@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.graphs import renamed
 from tests.quantize.test_turned import Net, in_front, in_heads
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
@@ -60,6 +61,13 @@ def test_layers_that_stayed_whole_stay(tmp_path):
     x = np.random.default_rng(1).normal(size=(64, 6, 8)).astype(np.float32)
     int8 = quantize_graph(graph, x, QuantConfig())
     assert as_parted(graph, int8) == (graph, {})
+
+
+@pytest.mark.parametrize("build", [thirds, in_heads, in_front])
+def test_a_layer_of_which_a_part_is_missing_stays_whole(build, tmp_path):
+    graph, int8, *_ = both(build, tmp_path)
+    for part in [n.output for n in int8.nodes if n.op == "fully_connected"]:
+        assert as_parted(graph, renamed(int8, part, "other")) == (graph, {})
 
 
 @pytest.mark.parametrize("build", [thirds, in_heads, in_front])

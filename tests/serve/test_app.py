@@ -1,5 +1,6 @@
 """The HTTP interface beside the commands and functions that it stands for."""
 
+import asyncio
 import io
 import json
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi import UploadFile
 from fastapi.testclient import TestClient
 
 import tinyrt
@@ -16,7 +18,7 @@ from tests.report.made import samples, save_pair
 from tests.sampling import sampled
 from tinyrt.quantize.config import Preset, Scheme, configure
 from tinyrt.report import write_report
-from tinyrt.serve.app import _zipped, make_app
+from tinyrt.serve.app import _saved, _zipped, make_app
 from tinyrt.serve.jobs import Limits
 
 HERE = "http://127.0.0.1:8000"
@@ -189,6 +191,12 @@ def test_what_is_too_large_is_not_read(client):
 
     kind = {"content-type": "multipart/form-data; boundary=x"}
     assert client.post("/api/report", content=pieces(), headers=kind).status_code == 413
+
+
+def test_a_file_of_several_pieces_is_saved_whole(tmp_path):
+    content = bytes(range(256)) * 10_000
+    asyncio.run(_saved(UploadFile(io.BytesIO(content)), tmp_path / "a.tflite"))
+    assert (tmp_path / "a.tflite").read_bytes() == content
 
 
 def test_the_description_says_whose_it_is(monkeypatch):

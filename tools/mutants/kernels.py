@@ -80,7 +80,7 @@ TESTS_OF_FAMILIES = {
         "tests/firmware/test_wide_weights.py",
     ),
     r"sparse|kept": ("tests/firmware/test_sparse.py",),
-    r"float_tile": ("tests/c/test_float_tiles.py", "tests/firmware/test_float_tiles.py"),
+    r"float_tile|_f32": ("tests/c/test_float_tiles.py", "tests/firmware/test_float_tiles.py"),
     r"_four|triple": ("tests/c/test_fours.py", "tests/firmware/test_fours.py"),
     r"winograd|tile": ("tests/c/test_winograd.py", "tests/firmware/test_winograd.py"),
     r"part_of|_part_|slice": ("tests/firmware/test_slices.py", "tests/firmware/test_slices_ops.py"),
