@@ -11,7 +11,7 @@ import pytest
 
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.cluster.tasks import Failure
+from tinyrt.cluster.tasks import Failure, Task
 from tinyrt.errors import DataError
 from tinyrt.search import Problem, SearchSetting, scouts, search, search_networks, supernet
 from tinyrt.search.front import SCOUT_ENDS
@@ -311,3 +311,10 @@ def test_who_has_no_costs_or_too_high_ones_is_not_drawn_on(monkeypatch):
     monkeypatch.setattr(scouts, "beyond", lambda costs, limits: costs > limits)
     funnel = SimpleNamespace(setting=SimpleNamespace(budget=SimpleNamespace(limits=100)))
     assert list(scouts._fitting(funnel, SimpleNamespace(slots=4))) == drawn[3:]
+
+
+def test_what_becomes_of_tasks_is_in_their_order_whichever_ends_first():
+    begun = []
+    crew = SimpleNamespace(begin=lambda owner, _: begun.append(owner))
+    crew.finished = lambda: ((owner := begun.pop()), f"of {owner}")
+    assert scouts._all(crew, [Task(str, ())] * 3) == ["of 0", "of 1", "of 2"]
