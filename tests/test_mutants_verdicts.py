@@ -1,12 +1,16 @@
 """Faults by hand, and which tests' word is taken for a fault: of those that fail by it alone."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tools.mutants import by_hand
+from tools.mutants import by_hand, copies
 from tools.mutants.__main__ import _judge
 from tools.mutants.copies import Copy
 from tools.mutants.faults import Place
@@ -61,3 +65,22 @@ def test_faults_by_hand_stand_where_they_differ(tmp_path, monkeypatch):
     faults.write_text(json.dumps([fault | {"before": "x"}]))
     with pytest.raises(SystemExit, match="'x' stands there 2 times, expected once"):
         by_hand.written(faults)
+
+
+def test_what_a_copy_has_started_is_ended_and_nothing_else(tmp_path):
+    """An emulator has a session of its own, and goes on where its test is stopped."""
+    own, other = (
+        subprocess.Popen(
+            [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"],
+            env=os.environ | {"TINYRT_CACHE": str(tmp_path / name)},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        for name in ("cache", "cache2")
+    )
+    with own, other:
+        assert own.stdout.readline() == other.stdout.readline() == b"\n"
+        copies._end_all(str(tmp_path / "cache"))
+        assert own.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
