@@ -9,12 +9,14 @@ from tests.ops.build import Built, Case, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES
 from tests.ops.cases.windowed import pair
 from tests.ops.corners import FAMILIES
+from tests.ops.corners.given import Given, corner, q_of, spread
 from tinyrt.backends.c.mve import cost
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -242,6 +244,17 @@ def corners(step: int) -> dict[str, Built]:
     return made
 
 
+def columns() -> dict[str, Built]:
+    """Columns of two images, whose sums are multiplied by 1.5, and by 0.25."""
+    x = Given(spread((2, 3, 4, 9), step=5) // 16, 0.5, -3)
+    return {
+        f"mean: columns of two images, {factor} of their sums": corner(
+            "mean", MeanAttrs((1, 2)), [x], q_of(0.5 / 12 / factor, 7)
+        )
+        for factor in (1.5, 0.25)
+    }
+
+
 def of_mve(count: int, step: int) -> dict[str, Built]:
     """So many random cases of each kind, and every so many-th corner case."""
     return {
@@ -255,6 +268,7 @@ def of_mve(count: int, step: int) -> dict[str, Built]:
         ),
         **drawn("others", {op: CASES[op] for op in OTHERS}, range(2), build_s8),
         **corners(step),
+        **columns(),
     }
 
 
