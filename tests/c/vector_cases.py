@@ -245,7 +245,7 @@ def corners(step: int) -> dict[str, Built]:
 
 
 def columns() -> dict[str, Built]:
-    """Columns of two images, whose sums are multiplied by 1.5, 0.75 and 0.25: shifts of 2, 1, -1."""
+    """Columns of two images, whose sums are multiplied by numbers with shifts of 2, 1 and -1."""
     x = Given(spread((2, 3, 4, 9), step=5) // 16, 0.5, -3)
     return {
         f"mean: columns of two images, {factor} of their sums": corner(
