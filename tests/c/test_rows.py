@@ -97,6 +97,13 @@ def test_rows_equal_the_references(tmp_path, core, pushed):
     assert not pushed or kernels >= {*SUMS, *ROWS3}
 
 
+def test_filters_of_3x3_take_two_rows_at_once(tmp_path):
+    graph = alike_net(31)
+    project = rows_of(graph, tmp_path / "project", "cortex-m4", pushed=True)
+    assert (project.directory / "tinyrt" / ROWS3[0]).exists()
+    answers_as_the_references(graph, project, tmp_path)
+
+
 def test_batches_that_are_all_as_short_take_no_number_of_rows(tmp_path):
     graph = random_net(3)
     project = export_graph(
