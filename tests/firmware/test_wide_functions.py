@@ -67,7 +67,6 @@ def test_scales_whose_products_fit_take_the_short_kernel(op):
 SHAPES = [(7, 33), (9, 2), (1, 500), (11, 1)]
 
 
-@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
