@@ -14,7 +14,7 @@ import pytest
 
 from tests.c.branches import Counted, place_of
 from tests.c.conformance import graph_of
-from tests.c.float_tiles import every_corner
+from tests.c.float_tiles import every_corner, few_channels
 from tests.c.host import BESIDE, build_program, require_tool, run_program
 from tests.c.packed_cases import VECTOR_SPARSE_CASES, int4_weights, vector_sparse_weights
 from tests.c.programs import of_floats, one_graph
@@ -115,7 +115,10 @@ def zeros():
 
 PROGRAMS = {
     "ops": Program(ops),
-    **sampled({}, {"floats": Program(floats), "float tiles": Program(every_corner)}),
+    **sampled(
+        {"few floats": Program(few_channels)},
+        {"floats": Program(floats), "float tiles": Program(every_corner)},
+    ),
     "planes": Program(planes, planes=True),
     "bands": Program(partial(bands, 5, build_s8, int4_weights), sliced=True),
     "bands of planes": Program(partial(bands, 3, build_s8), planes=True, sliced=True),

@@ -255,6 +255,12 @@ def columns() -> dict[str, Built]:
     }
 
 
+def two_blocks(rng):
+    """Two blocks of sixteen columns, and one column more."""
+    del rng
+    return Case("batch_matmul", BatchMatmulAttrs(), ((2, 3, 5), (2, 5, 33)))
+
+
 def of_mve(count: int, step: int) -> dict[str, Built]:
     """So many random cases of each kind, and every so many-th corner case."""
     return {
@@ -269,6 +275,7 @@ def of_mve(count: int, step: int) -> dict[str, Built]:
         **drawn("others", {op: CASES[op] for op in OTHERS}, range(2), build_s8),
         **corners(step),
         **columns(),
+        **drawn("blocks", _named(two_blocks), range(1), build_s8),
     }
 
 

@@ -61,7 +61,7 @@ TESTS_OF_FAMILIES = {
         "tests/firmware/test_front_vectors.py",
     ),
     r"log_mel|cepstra|signal_|fft|frame|log_table|root_table|bits|past|samples|complex": FRONT_ENDS,
-    r"anomaly|top_k|best_scores|detector|nearest_mean|boxes|learner|alarm": DECISIONS,
+    r"anomaly|top_k|best_scores|detector|nearest_mean|boxes|is_apart|learner|alarm": DECISIONS,
     r"blob|crc32|flexible": (
         *("tests/c/test_blobs.py", "tests/c/test_blob_scales.py", "tests/export/test_blobs.py"),
         *("tests/export/test_blob_calls.py", "tests/firmware/test_blobs.py"),
@@ -80,7 +80,10 @@ TESTS_OF_FAMILIES = {
         "tests/firmware/test_wide_weights.py",
     ),
     r"sparse|kept": ("tests/firmware/test_sparse.py",),
-    r"float_tile|_f32": ("tests/c/test_float_tiles.py", "tests/firmware/test_float_tiles.py"),
+    r"float_tile|_f32|few_taps": (
+        "tests/c/test_float_tiles.py",
+        "tests/firmware/test_float_tiles.py",
+    ),
     r"_four|triple": ("tests/c/test_fours.py", "tests/firmware/test_fours.py"),
     r"winograd|tile": ("tests/c/test_winograd.py", "tests/firmware/test_winograd.py"),
     r"part_of|_part_|slice": ("tests/firmware/test_slices.py", "tests/firmware/test_slices_ops.py"),

@@ -3,10 +3,12 @@ windows, sums of one sign beyond what a block of them holds."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from tests.ops.build import Built
-from tests.ops.corners.given import Given, corner, q_of, spread
+from tests.ops.corners.given import Given, corner, extremes, q_of, spread
 from tests.ops.corners.layers import UNIT, Layer, made_layer
 from tinyrt.ir import DType
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -106,6 +108,17 @@ def _sums() -> dict[str, Built]:
     return made
 
 
+def _shifts() -> dict[str, Built]:
+    """Shifts of 22 to the right, up to which a rounding term fits 32 bits, and of one more."""
+    made = {}
+    for shift, y_zp in product((22, 23), (-128, 127)):
+        inputs = [Given(extremes((2, 8256)), 1.0, 127), Given(extremes((2, 8256)), 1.0, 127)]
+        made[f"batch_matmul: shift of {shift}, zero point {y_zp}"] = corner(
+            "batch_matmul", BatchMatmulAttrs(adj_y=True), inputs, q_of(2.0**shift / 0.75, y_zp)
+        )
+    return made
+
+
 def near() -> dict[str, Built]:
     """All of these."""
-    return {**_products(), **_steps(), **_sums()}
+    return {**_products(), **_steps(), **_sums(), **_shifts()}

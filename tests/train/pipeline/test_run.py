@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import Builder
 from tests.sampling import sampled
 from tests.train.pipeline.made import CLASSES, N, learned, samples_of
 from tinyrt.convert.passes import optimize
@@ -15,14 +14,12 @@ from tinyrt.errors import BudgetError, DataError, DefectError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops import is_weighted
-from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import PRESETS, Preset, quantize_graph
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.channels import macs_of
 from tinyrt.train.ends import ends_of
 from tinyrt.train.pipeline import run as stages
 from tinyrt.train.pipeline.lessons import Kind, answers_at_ends
-from tinyrt.train.pipeline.outcome import zero_weights
 from tinyrt.train.pipeline.run import train_for_int8
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
 from tinyrt.train.qat import QatModel
@@ -234,13 +231,6 @@ def test_weights_that_are_pruned_stay_zero(plain):
     zeros = float((np.concatenate(arrays) == 0).mean())
     assert outcome.zero_weights == zeros >= 0.49
     assert plain.zero_weights < 0.2
-    b = Builder((1, 4))
-    assert zero_weights(b.graph(b.op("abs", ("x",)))) == 0
-    shared, own = b.constant(np.eye(4, dtype=np.float32)), b.constant(np.ones((2, 4), np.float32))
-    y = "x"
-    for weights in (shared, shared, own):
-        y = b.op("fully_connected", (y, weights), FullyConnectedAttrs())
-    assert zero_weights(b.graph(y)) == 12 / (16 + 8)
     assert len(outcome.float_history) == 6, "patience would leave weights"
 
 
