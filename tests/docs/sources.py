@@ -36,6 +36,7 @@ WHOLE = {
 PRINTED = {
     ("cluster.md", "work | 1,000 samples more"): "python -m benchmarks.shared_work",
     ("compatibility.md", "model | read"): "python -m benchmarks.public",
+    ("contributing/testing.md", "drawn | seed"): "python -m tools.mutants",
     ("convert.md", "model | exporter"): "python -m tests.onnx_torch",
     ("cuda.md", "model | instructions"): "python -m benchmarks.cuda_cost",
     ("memory.md", "network | file"): "python -m benchmarks.planning",
