@@ -126,6 +126,9 @@ def test_runs_in_pieces_lie_where_those_of_one_piece_do(monkeypatch):
     stored = runner.stored_source(InMemory(data))
     for name, array in data.items():
         np.testing.assert_array_equal(stored[name], array, strict=True)
+    run = (2 * 3 + 3 + 3 * 3) * 4
+    monkeypatch.setattr(model, "PIECE", 3 * run)
+    assert [start for start, *_ in runner.pieces(InMemory(data))] == [0, 3]
     data["x"][7] = np.inf
     with pytest.raises(DataError, match="first in sample 7"):
         runner.run_source(InMemory(data))
