@@ -3,13 +3,23 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from time import sleep
 
 import pytest
 
 from tinyrt import tools
 from tinyrt.errors import OutputError, ToolError
-from tinyrt.tools import Finished, OutOfTimeError, first_program, last_lines, limit, run_tool
+from tinyrt.tools import (
+    Finished,
+    OutOfTimeError,
+    first_program,
+    last_lines,
+    limit,
+    run_tool,
+    stoppable,
+)
 
 
 def python(code, **options):
@@ -116,6 +126,17 @@ def test_a_watch_is_called_while_a_program_runs_and_what_it_raises_ends_it(monke
         run_tool(["sleep", "60"], limit_s=30, watch=watch)
     assert len(calls) == 3
     assert started[0].returncode == -9
+
+
+def test_a_program_that_nobody_waits_for_is_ended(monkeypatch):
+    monkeypatch.setattr(tools, "_POLL_S", 0.01)
+    with stoppable() as stop:
+        assert python("print(1)").out == "1\n"
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(copy_context().run, run_tool, ["sleep", "60"])
+            stop.set()
+        assert str(running.exception()) == "sleep was ended: nobody waits for it any more"
+    assert python("print(1)").out == "1\n"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import IO
 
 from tinyrt.errors import ToolError
@@ -43,6 +45,8 @@ users have in front of their compilers, give back an object without the call gra
 bound is read from."""
 
 _POLL_S = 0.2
+
+_stop: ContextVar[Event | None] = ContextVar("stop", default=None)
 
 
 def first_program(names: Sequence[str]) -> str | None:
@@ -75,6 +79,21 @@ class Finished:
         return last_lines(self.out + self.err)
 
 
+@contextmanager
+def stoppable() -> Iterator[Event]:
+    """Once the event is set, programs that were started within the block are ended.
+
+    This is how a thread that nobody waits for any more stops waiting for its own. It has to run in
+    a copy of the context of the block.
+    """
+    event = Event()
+    before = _stop.set(event)
+    try:
+        yield event
+    finally:
+        _stop.reset(before)
+
+
 def run_tool(
     command: Sequence[object],
     *,
@@ -94,7 +113,7 @@ def run_tool(
 
     Raises:
         OutOfTimeError: it took too long.
-        ToolError: it cannot be started, or prints without end.
+        ToolError: it cannot be started, prints without end, or is stopped (``stoppable``).
         OutputError: there is no room for what it prints.
 
     """
@@ -201,6 +220,8 @@ def _wait(
             return process.wait()
         if watch is not None:
             watch()
+        if (stop := _stop.get()) is not None and stop.is_set():
+            raise ToolError(f"{program} was ended: nobody waits for it any more")
         if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT for file in (out, err)):
             raise ToolError(
                 f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}",

@@ -24,13 +24,14 @@ from tinyrt.backends.c.planning import CKernels, kernels_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import Timing
 from tinyrt.emulate.report import Ram
-from tinyrt.errors import DataError, ModelFormatError
+from tinyrt.errors import DataError, ModelFormatError, ToolError
 from tinyrt.export import CORES as CORES_OF_ALL
 from tinyrt.export import find_core
 from tinyrt.export.target import Optimize, target_of
 from tinyrt.report import gather, write_report
 from tinyrt.report.gather import distinct
 from tinyrt.report.schema import schema
+from tinyrt.tools import run_tool
 
 
 @pytest.fixture(scope="module")
@@ -242,6 +243,26 @@ def test_after_a_failure_nothing_else_is_begun(files, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="these data do not fit"):
         write_report(files[1], tmp_path / "r.html", cores=cores)
     assert len(begun) <= 2 < len(cores)
+
+
+def test_after_a_failure_what_runs_is_ended(files, tmp_path, monkeypatch):
+    begun, ended = threading.Event(), []
+
+    def slow(*args):
+        begun.set()
+        with pytest.raises(ToolError, match="nobody waits") as caught:
+            run_tool(["sleep", "60"])
+        ended.append(caught.value)
+
+    def refuse(*args):
+        assert begun.wait(30)
+        raise DataError("these data do not fit")
+
+    monkeypatch.setattr(gather, "on_core", slow)
+    monkeypatch.setattr(gather, "model_facts", refuse)
+    with pytest.raises(DataError, match="these data do not fit"):
+        write_report(files[1], tmp_path / "r.html", cores=["m4"])
+    assert len(ended) == 1
 
 
 def test_the_aim_of_the_code_reaches_the_estimates(files, tmp_path):

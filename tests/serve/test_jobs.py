@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tinyrt.serve import jobs
 from tinyrt.serve.app import make_app
 from tinyrt.serve.jobs import Job, Limits, RefusedError
 
@@ -88,6 +89,25 @@ def test_a_command_given_up_is_killed_with_what_it_started(why, tmp_path, monkey
     if (tmp_path / "child").exists():
         _require_dead(int((tmp_path / "child").read_text()))
     assert not (tmp_path / "ended").exists(), "it was waited for"
+
+
+STUBBORN = {
+    "asked first": ("trap 'kill $!' TERM", "setsid sleep 20"),
+    "then killed": ("trap '' TERM", "sleep 20"),
+}
+
+
+@pytest.mark.parametrize("kind", STUBBORN)
+def test_a_command_is_asked_to_end_what_has_a_session_of_its_own_then_killed(
+    kind, tmp_path, monkeypatch
+):
+    """Its tools have one each; the emulator would run on."""
+    monkeypatch.setattr(jobs, "GRACE", 0.2 if kind == "then killed" else 20.0)
+    trap, child = STUBBORN[kind]
+    script = f"{trap}\n{child} & echo $! > {tmp_path}/child\nwait; wait"
+    with pytest.raises(RefusedError, match="takes longer than"):
+        ran(tmp_path, monkeypatch, script, seconds=0.5)
+    _require_dead(int((tmp_path / "child").read_text()))
 
 
 def _require_dead(process):

@@ -33,6 +33,7 @@ from tinyrt.ir import BoundNode, Graph
 from tinyrt.report import facts
 from tinyrt.report.models import model_facts
 from tinyrt.text import shown_name
+from tinyrt.tools import stoppable
 
 COUNTED, FORMULA = Basis.COUNTED.value, Basis.FORMULA.value
 
@@ -87,16 +88,16 @@ def gather(
         if progress is not None:
             progress(done, steps)
 
-    jobs = [
-        _job(on_core, model, graph, core, optimize, asked)
-        for model, graph in zip(models, graphs, strict=True)
-        for core in cores
-    ]
+    made, costs = [], []
+    threads = min(steps - len(models), os.cpu_count() or 1)
     # Compilers and emulators are processes of their own: Python waits for them meanwhile.
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        running = [pool.submit(job) for job in jobs]
-        made, costs = [], []
+    with stoppable() as stop, ThreadPoolExecutor(threads) as pool:
         try:
+            running = [
+                pool.submit(_job(on_core, model, graph, core, optimize, asked))
+                for model, graph in zip(models, graphs, strict=True)
+                for core in cores
+            ]
             for model, graph, name in zip(models, graphs, distinct(models), strict=True):
                 made.append(model_facts(model, graph, name, asked.data, asked.against))
                 tick()
@@ -104,6 +105,7 @@ def gather(
                 costs.append(future.result())
                 tick()
         finally:  # whoever is told that the data do not fit does not wait for the others
+            stop.set()
             pool.shutdown(cancel_futures=True)
     each = [tuple(costs[i : i + len(cores)]) for i in range(0, len(costs), len(cores))]
     whole = (replace(one, cores=own) for one, own in zip(made, each, strict=True))

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 from asyncio import FIRST_COMPLETED
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,8 @@ MADE = "made"
 """The folder of results, below that of a request's files: no uploaded file has their names."""
 LOOK = 0.2
 """Seconds from one look to the next whether the client is still there."""
+GRACE = 5.0
+"""Seconds that a command has to end what it has started."""
 SHOWN = 100
 """Characters of an uploaded file's name that are kept."""
 
@@ -106,26 +109,27 @@ class Job:
 
         """
         async with self._places:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tinyrt", command, *arguments, "--json"),
-                cwd=self._folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            talk = asyncio.ensure_future(process.communicate())
-            leaving = asyncio.ensure_future(self._left())
-            try:
-                both = {talk, leaving}
-                await asyncio.wait(both, timeout=self._seconds, return_when=FIRST_COMPLETED)
-                if talk.done():
-                    return _answer(command, process.returncode, talk.result()[0])
-                raise self._given_up(command, left=leaving.done())
-            finally:
-                talk.cancel()
-                leaving.cancel()
-                await _ended(process)
+            with tempfile.TemporaryFile() as out:
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "tinyrt", command, *arguments, "--json"),
+                    cwd=self._folder,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+                ended = asyncio.ensure_future(process.wait())
+                leaving = asyncio.ensure_future(self._left())
+                try:
+                    both = {ended, leaving}
+                    await asyncio.wait(both, timeout=self._seconds, return_when=FIRST_COMPLETED)
+                    if not ended.done():
+                        raise self._given_up(command, left=leaving.done())
+                finally:
+                    leaving.cancel()
+                    await _end(process.pid, ended)
+                out.seek(0)
+                return _answer(command, ended.result(), out.read())
 
     async def _left(self) -> None:
         """Ends when the client has left."""
@@ -140,11 +144,22 @@ class Job:
         return RefusedError(504, {"problem": problem, "hint": hint})
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Kill what still runs: the command, and the compiler or emulator that it waits for."""
+async def _end(session: int, ended: asyncio.Future[int]) -> None:
+    """End what still runs: the command, which ends the compilers and emulators that it waits for.
+
+    They have sessions of their own, so it has to be asked. What does not heed that is killed.
+    """
+    try:
+        _tell(session, signal.SIGTERM)
+        await asyncio.wait({ended}, timeout=GRACE)
+    finally:
+        _tell(session, signal.SIGKILL)
+    await ended
+
+
+def _tell(session: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+        os.killpg(session, number)
 
 
 def _answer(command: str, code: int | None, out: bytes) -> dict[str, Any]:
