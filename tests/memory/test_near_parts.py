@@ -153,6 +153,18 @@ def test_a_search_that_would_go_too_deep_leaves_what_was_placed(most, is_searche
     assert is_searched or at == start
 
 
+def test_a_proof_does_without_groups_of_several_buffers():
+    """A search with one of them proves nothing; what is left out can only need more."""
+    found = [Buffer(("a",), 64, 0, 3), Buffer(("b",), 16, 0, 0)]
+    found += [Buffer(("c",), 16, 1, 1), Buffer(("d",), 16, 2, 2)]
+    problem = Problem(found, {}, {3: (2, 0)})
+    assert [list(group.members) for group in problem.groups] == [[0], [1], [2, 3]]
+    start = {0: 0, 1: 64, 2: 64}
+    assert search(problem, start, problem.lower_bound() - 1) == (start, True)
+    _, proven = search(problem, start | {1: 80}, problem.lower_bound() - 1)
+    assert not proven
+
+
 def test_what_was_placed_matters_while_it_reaches_into_what_is_left():
     """And while it lives at the same time as something that is left."""
     lives = {

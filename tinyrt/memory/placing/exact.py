@@ -54,20 +54,20 @@ def search(problem: Problem, best: At, goal: int) -> tuple[At, bool]:
 def _is_best(problem: Problem, best: At) -> bool:
     """Whether the groups live around the fullest step alone need as many bytes as ``best``.
 
-    A search over few groups is quick, and their lower bound holds for all groups.
+    A search over few groups is quick, and their lower bound holds for all groups. Groups of
+    several buffers are left out: a search with them proves nothing.
     """
     size = problem.size(best)
     steps = problem.steps()
     bounds = problem.bounds()
     fullest = max(range(len(steps)), key=lambda i: (bounds[i], -i))
+    alone = [
+        (g, *group.members) for g, group in enumerate(problem.groups) if len(group.members) == 1
+    ]
     for width in range(1, WIDEST + 1):
         for first in range(max(0, fullest - width), min(fullest, len(steps) - 1 - width) + 1):
             inside = range(steps[first], steps[first + width] + 1)
-            chosen = [
-                g
-                for g, group in enumerate(problem.groups)
-                if any(problem.alive(b, step) for b in group.members for step in inside)
-            ]
+            chosen = [g for g, b in alone if any(problem.alive(b, step) for step in inside)]
             part, _ = problem.part(chosen)
             placed = dict(enumerate(best[g] for g in chosen))
             if part.size(placed) < size or not _is_complete(part):
