@@ -197,6 +197,9 @@ def made_by_a_call():
         return max(a, b)
     return compiled(greatest)
 
+def kernel(address: int) -> None:
+    made.append(min(address, 9))
+
 def twice():
     return 0 <= len(calls()) <= 1
 

@@ -73,7 +73,11 @@ class _Expressions(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        if node.name in self._compiled or COMPILED & set(map(_function, node.decorator_list)):
+        if (
+            node.name in self._compiled
+            or COMPILED & set(map(_function, node.decorator_list))
+            or _is_kernel(node)
+        ):
             return node
         given = [
             ast.Expr(self._noted("parameter", p, f"{node.name}({p.arg})", [_name(p.arg), default]))
@@ -250,6 +254,14 @@ def _is_builtin(function: ast.expr, *names: str) -> bool:
 def _compiled_by_calls(tree: ast.Module) -> set[str]:
     calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _function(n) in COMPILED)
     return {a.id for call in calls for a in call.args if isinstance(a, ast.Name)}
+
+
+def _is_kernel(node: ast.FunctionDef) -> bool:
+    """Whether a function has the form of those that ``backends.numba.abi`` compiles."""
+    match [p.annotation for p in node.args.args], node.returns:
+        case [ast.Name("int")], ast.Constant(None):
+            return True
+    return False
 
 
 def _function(node: ast.expr) -> str:
