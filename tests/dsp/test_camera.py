@@ -117,6 +117,13 @@ def test_colours_are_those_of_their_standards(pixels, channels):
     assert np.abs(camera.decoded(lines) - exact).max() <= limit
 
 
+@pytest.mark.parametrize("stored", [np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2]])
+def test_how_a_frame_lies_in_memory_does_not_matter(stored):
+    frame = np.random.default_rng(3).integers(0, 1 << 16, (6, 8)).astype(np.uint16)
+    camera = Camera(**ONE)
+    np.testing.assert_array_equal(camera.image(stored(frame)), camera.image(frame))
+
+
 def test_sixteen_bits_are_bytes_with_the_lower_one_first():
     words = np.array([[0xF800, 0x07E0], [0x001F, 0xFFFF]], np.uint16)
     camera = Camera(2, 2, 2, 2, "rgb565", 3)

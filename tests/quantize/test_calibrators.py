@@ -105,6 +105,13 @@ def test_a_percentile_keeps_its_share():
             QuantConfig(percentile=share)
 
 
+def test_the_share_of_a_percentile_is_the_users():
+    x = np.random.default_rng(2).uniform(-1, 3, (200, 8, 8, 3)).astype(np.float32)
+    config = QuantConfig(calibrator=Calibrator.PERCENTILE, percentile=75)
+    found = calibrate(small_cnn(), x, config=config)["x"]
+    assert (found.low, found.high) == pytest.approx((0, 2), abs=0.02)
+
+
 @pytest.mark.parametrize("calibrator", SINGLE)
 def test_zeros_count_in_shares_alone(calibrator):
     """They are exact in any range; but a share of all values has more where there are more."""

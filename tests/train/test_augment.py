@@ -119,6 +119,16 @@ def test_squares_are_anywhere_in_images_of_any_sides(shape):
     np.testing.assert_allclose(share, 1 / np.prod(shape), atol=0.06)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_what_is_filled_keeps_its_type(dtype):
+    x = numbered(9, 6, 7, 2).astype(dtype)
+    for y in (
+        augment.erase_patch(x, rng(), size=3, fill=7.0),
+        augment.shift_time(x, rng(), steps=2),
+    ):
+        assert y.dtype == dtype
+
+
 def test_time_moves_both_ways_and_what_moves_in_is_filled():
     x = numbered(MANY, 5, 1)
     y = augment.shift_time(x, rng(), steps=2, fill=-1)[..., 0]
