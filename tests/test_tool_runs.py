@@ -135,7 +135,8 @@ def test_a_program_that_nobody_waits_for_is_ended(monkeypatch):
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(copy_context().run, run_tool, ["sleep", "60"])
             stop.set()
-        assert str(running.exception()) == "sleep was ended: nobody waits for it any more"
+        assert running.exception().problem == "sleep was ended: nobody waits for it any more"
+        assert running.exception().hint
     assert python("print(1)").out == "1\n"
 
 

@@ -221,7 +221,8 @@ def _wait(
         if watch is not None:
             watch()
         if (stop := _stop.get()) is not None and stop.is_set():
-            raise ToolError(f"{program} was ended: nobody waits for it any more")
+            problem = f"{program} was ended: nobody waits for it any more"
+            raise ToolError(problem, hint="mend what ended the others, and run it again")
         if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT for file in (out, err)):
             raise ToolError(
                 f"{program} prints without end; at last:\n{last_lines(_text(err) or _text(out))}",
