@@ -64,6 +64,16 @@ def depthwise(rng: Rng) -> Case:
     return _depthwise(rng, int(rng.choice([4, 8, 12])), pair(rng, 1, 4), pair(rng, 1, 3))
 
 
+def depthwise_column(rng: Rng) -> Case:
+    """Windows as wide as the image, so that outputs are one below the other."""
+    case = depthwise(rng)
+    width, channels = case.shapes[1][2:]
+    image = (*case.shapes[0][:2], width, channels)
+    return replace(
+        case, attrs=replace(case.attrs, padding="VALID"), shapes=(image, *case.shapes[1:])
+    )
+
+
 def depthwise3x3(rng: Rng) -> Case:
     """Any number of channels, strides 1 and 2."""
     return _depthwise(rng, int(rng.integers(1, 10)), (3, 3), pair(rng, 1, 2))
@@ -218,7 +228,7 @@ PACKED_CASES = {
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
         *(depthwise_dilated, depthwise_filters, add, sub, add_rows, mul),
         *(max_pool2d, average_pool2d, softmax),
-        *(lstm, svdf, long_row, one_channel),
+        *(lstm, svdf, long_row, one_channel, depthwise_column),
     )
 }
 

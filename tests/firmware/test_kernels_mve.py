@@ -25,6 +25,7 @@ from tests.c.vector_cases import (
 from tests.firmware.device import check_on_device
 from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import Built, Case, build_s8, build_s16
+from tests.ops.corners.layers import UNIT, Layer, made_layer
 from tests.sampling import sampled
 from tinyrt.backends.c.mve import cost as mve_cost
 from tinyrt.export import slices
@@ -104,6 +105,25 @@ def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
     check_programs([depthwise_planes], 3, tmp_path, cflags)
+
+
+def test_sums_of_channels_that_reach_beyond_16_bits(tmp_path, monkeypatch):
+    """The zero point is added to the greatest number of 16 bits."""
+    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    layers = {
+        f"stride {stride}, {kind}": made_layer(
+            Layer(
+                "depthwise_conv2d",
+                DepthwiseConv2dAttrs((stride, stride), "SAME"),
+                *((2, 9, 8, 5), (1, 3, 3, 5), 3),
+            ),
+            UNIT[kind],
+            x_zp=-128,
+        )
+        for stride in (1, 2)
+        for kind in ("one and above", "raised far")
+    }
+    check_on_device(*one_graph(layers), tmp_path, CORE)
 
 
 @pytest.mark.whole
