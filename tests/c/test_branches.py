@@ -118,7 +118,7 @@ ELSEWHERE = {
     "src/tinyrt_camera_*.c": "frames of a camera: tests/dsp/test_camera.py",
     "src/tinyrt_motion.c": "features of motion: tests/export/test_samples.py",
     "src/tinyrt_standard.c": "windows of features by themselves: tests/dsp/test_standard.py",
-    "src/tinyrt_shift.c": "windows that move on in state: tests/firmware/test_zoo.py",
+    "src/tinyrt_shift.c": "windows that move on in state: tests/c/test_shift.py",
 }
 """Files that no program here has -> why."""
 

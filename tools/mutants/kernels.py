@@ -80,6 +80,7 @@ TESTS_OF_FAMILIES = {
         "tests/firmware/test_wide_weights.py",
     ),
     r"sparse|kept": ("tests/firmware/test_sparse.py",),
+    r"tinyrt_shift\.": ("tests/c/test_shift.py",),
     r"float_tile|_f32|few_taps": (
         "tests/c/test_float_tiles.py",
         "tests/firmware/test_float_tiles.py",
