@@ -92,8 +92,8 @@ def test_a_command_given_up_is_killed_with_what_it_started(why, tmp_path, monkey
 
 
 STUBBORN = {
-    "asked first": ("trap 'kill $!' TERM", "setsid sleep 20"),
-    "then killed": ("trap '' TERM", "sleep 20"),
+    "asked first": ("trap 'kill $!' TERM", "setsid sh -c 'sleep 10; touch ../ended'"),
+    "then killed": ("trap '' TERM", "sh -c 'sleep 10; touch ../ended'"),
 }
 
 
@@ -108,6 +108,7 @@ def test_a_command_is_asked_to_end_what_has_a_session_of_its_own_then_killed(
     with pytest.raises(RefusedError, match="takes longer than"):
         ran(tmp_path, monkeypatch, script, seconds=0.5)
     _require_dead(int((tmp_path / "child").read_text()))
+    assert not (tmp_path / "ended").exists(), "it was waited for"
 
 
 def _require_dead(process):
