@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.c.owned import owned
+from tinyrt import kernels_c
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
@@ -179,6 +180,27 @@ def _op_of(project: ExportedProject, report: str) -> str:
     title = re.search(rf"/\* {number[1]}: \w+ '([^']*)'", source)
     assert title is not None, f"no comment names op {number[1]}"
     return title[1]
+
+
+def answer_of(
+    source: str, folder: Path, data: bytes = b"", *others: str | Path, isa: str = "scalar"
+) -> bytes:
+    """What a program beside the kernels' headers writes when it reads the data.
+
+    Args:
+        source: its text.
+        folder: where it is built, with sanitizers.
+        data: its standard input.
+        others: further sources and flags.
+        isa: the set of instructions whose headers it sees.
+
+    """
+    main, program = folder / "main.c", folder / "main"
+    main.write_text(source)
+    folders = [f"-I{path}" for path in kernels_c.header_folders(isa)]
+    flags = ("-std=c99", "-O2", *SANITIZE.split(), *folders, *others)
+    subprocess.run([host_compiler(), *flags, main, "-o", program], check=True)
+    return subprocess.run([program], input=data, capture_output=True, check=True).stdout
 
 
 def require_tool(name: str) -> None:

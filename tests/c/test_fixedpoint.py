@@ -1,10 +1,8 @@
 """The C arithmetic of requantisation against the Python one, on random and extreme operands."""
 
-import subprocess
-
 import numpy as np
 
-from tests.c.host import SANITIZE, host_compiler
+from tests.c.host import answer_of
 from tinyrt import fixedpoint, kernels_c
 
 COUNT = 50_000
@@ -45,15 +43,8 @@ int main(void) {
 
 def answers(source, folder, operands, count):
     """What the program says of the operands, ``count`` numbers of each."""
-    (folder / "main.c").write_text(source)
-    options = ["-std=c99", "-O2", *SANITIZE.split()]
-    options += [f"-I{path}" for path in (kernels_c.INCLUDE, kernels_c.INTERNAL, kernels_c.SRC)]
-    command = [host_compiler(), *options, folder / "main.c", "-o", folder / "main"]
-    subprocess.run(command, check=True)
-    done = subprocess.run(
-        [folder / "main"], input=operands.tobytes(), capture_output=True, check=True
-    )
-    return np.frombuffer(done.stdout, np.int32).reshape(-1, count).T
+    found = answer_of(source, folder, operands.tobytes(), f"-I{kernels_c.SRC}")
+    return np.frombuffer(found, np.int32).reshape(-1, count).T
 
 
 def test_c_equals_python(tmp_path):

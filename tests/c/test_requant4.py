@@ -1,12 +1,10 @@
 """Requantisation of the packed kernels, all shifts and edges, against fixedpoint.py."""
 
-import subprocess
-
 import numpy as np
 import pytest
 
-from tests.c.host import SANITIZE, host_compiler
-from tinyrt import fixedpoint, kernels_c
+from tests.c.host import answer_of
+from tinyrt import fixedpoint
 from tinyrt.backends.c.blocks.layer import MAX_SHIFT
 
 PROGRAM = """
@@ -52,18 +50,11 @@ def operands():
 
 @pytest.mark.parametrize("isa", ["scalar", "dsp"])
 def test_c_equals_python(tmp_path, isa):
-    (tmp_path / "main.c").write_text(PROGRAM)
-    folders = [f"-I{folder}" for folder in kernels_c.header_folders(isa)]
-    program = tmp_path / "main"
-    options = ["-std=c99", "-O2", *SANITIZE.split(), *folders]
-    subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)
     acc, mult, shift, zp = (rows := operands()).T
-    done = subprocess.run(
-        [program], input=rows.astype(np.int32).tobytes(), capture_output=True, check=True
-    )
+    found = answer_of(PROGRAM, tmp_path, rows.astype(np.int32).tobytes(), isa=isa)
     scaled = fixedpoint.multiply_by_quantized_multiplier(acc, mult, -shift)
     expected = np.clip(scaled + zp, -128, 127)
-    np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8), expected)
+    np.testing.assert_array_equal(np.frombuffer(found, np.int8), expected)
 
 
 FLOORED = """
@@ -84,16 +75,11 @@ int main(void) {
 @pytest.mark.parametrize("core", ["", "-D__ARM_ARCH_ISA_THUMB=1"])
 def test_products_are_rounded_down_whatever_their_factors(tmp_path, core):
     """Of halves on cores without long products, which carry into each other."""
-    (tmp_path / "main.c").write_text(FLOORED)
-    folders = [f"-I{folder}" for folder in kernels_c.header_folders("scalar")]
-    program = tmp_path / "main"
-    options = ["-std=c99", "-O2", "-DTINYRT_NO_ASM", *core.split(), *SANITIZE.split(), *folders]
-    subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)
     rng = np.random.default_rng(4)
     ends = [0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFC7F00, 2**31 - 2**15, 2**31 - 1]
     any_b = np.concatenate([ends, rng.integers(0, 2**31, 300)])
     any_a = np.concatenate([any_b, -any_b, [-(2**31)]])
     a, b = (grid.ravel() for grid in np.meshgrid(any_a, any_b))
     rows = np.stack([a, b], axis=1).astype(np.int32)
-    found = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True)
-    np.testing.assert_array_equal(np.frombuffer(found.stdout, np.int32), (a * b >> 32) + 3)
+    found = answer_of(FLOORED, tmp_path, rows.tobytes(), "-DTINYRT_NO_ASM", *core.split())
+    np.testing.assert_array_equal(np.frombuffer(found, np.int32), (a * b >> 32) + 3)

@@ -1,11 +1,8 @@
 """Requantisation of int16 outputs, all shifts and edges, against ``WideRequant``."""
 
-import subprocess
-
 import numpy as np
 
-from tests.c.host import SANITIZE, host_compiler
-from tinyrt import kernels_c
+from tests.c.host import answer_of
 from tinyrt.ops.shared.requant import WideRequant
 
 PROGRAM = """
@@ -51,13 +48,7 @@ def test_c_equals_python(tmp_path):
             rows += [(int(a), mult, shift, low, high) for a in acc]
             wide = WideRequant(np.array([mult], np.int32), np.array([shift], np.int32), low, high)
             expected.append(wide.apply(acc[:, None])[:, 0])
-    (tmp_path / "main.c").write_text(PROGRAM)
-    folders = [f"-I{folder}" for folder in kernels_c.header_folders("scalar")]
-    options = ["-std=c99", "-O2", *SANITIZE.split(), *folders]
-    program = tmp_path / "main"
-    subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)
     data = np.array(rows, np.int64).tobytes()
-    done = subprocess.run([program], input=data, capture_output=True, check=True)
-    found = np.frombuffer(done.stdout, np.int16)
+    found = np.frombuffer(answer_of(PROGRAM, tmp_path, data), np.int16)
     assert found.size > 50_000
     np.testing.assert_array_equal(found, np.concatenate(expected))

@@ -9,6 +9,7 @@ from tests.c.vector_cases import (
     add,
     average_pool2d,
     batch_matmul,
+    by_planes,
     conv2d,
     depthwise_conv2d,
     depthwise_planes,
@@ -27,7 +28,6 @@ from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import Built, Case, build_s8, build_s16
 from tests.ops.corners.layers import UNIT, Layer, made_layer
 from tests.sampling import sampled
-from tinyrt.backends.c.mve import cost as mve_cost
 from tinyrt.export import slices
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -103,13 +103,13 @@ def test_wide_lstms(cflags, tmp_path):
 @pytest.mark.parametrize("cflags", FORMS)
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
-    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    by_planes(monkeypatch)
     check_programs([depthwise_planes], 3, tmp_path, cflags)
 
 
 def test_sums_of_channels_that_reach_beyond_16_bits(tmp_path, monkeypatch):
     """The zero point is added to the greatest number of 16 bits."""
-    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    by_planes(monkeypatch)
     layers = {
         f"stride {stride}, {kind}": made_layer(
             Layer(
@@ -130,7 +130,7 @@ def test_sums_of_channels_that_reach_beyond_16_bits(tmp_path, monkeypatch):
 @pytest.mark.parametrize("stride", sampled([2], [1, 2]))
 def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monkeypatch):
     """Bands of several pairs of lines that share some, and a last one with a single line."""
-    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    by_planes(monkeypatch)
     monkeypatch.setattr(slices, "divided", smallest)
     shapes = plain([(1, 25 * stride, 20, 11), (1, 3, 3, 11), (11,)])
     attrs = DepthwiseConv2dAttrs((stride, stride), "SAME", activation="RELU")

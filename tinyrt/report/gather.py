@@ -89,7 +89,7 @@ def gather(
             progress(done, steps)
 
     made, costs = [], []
-    threads = min(steps - len(models), os.cpu_count() or 1)
+    threads = min(len(models) * len(cores), os.cpu_count() or 1)
     # Compilers and emulators are processes of their own: Python waits for them meanwhile.
     with stoppable() as stop, ThreadPoolExecutor(threads) as pool:
         try:
